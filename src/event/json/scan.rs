@@ -1,0 +1,466 @@
+//! A strict scanner for JSON text (RFC 8259): it checks every byte and yields where values lie.
+//!
+//! It builds nothing and does not recurse, so neither size nor depth of the input costs memory.
+
+use std::borrow::Cow;
+
+/// Arrays and objects inside one another at most, the event itself being the first. Data thus
+/// nests 127 deep, which is what `serde_json` reads as well.
+pub const DEPTH_MAX: usize = 128;
+
+/// Why a text is no JSON, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{fault} at byte {at}")]
+pub struct Malformed {
+    /// What is wrong.
+    pub fault: Fault,
+    /// The offset in bytes, from 0.
+    pub at: usize,
+}
+
+/// What makes a text no JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The text ends before the document does.
+    #[error("unexpected end")]
+    UnexpectedEnd,
+    /// A byte that cannot stand here.
+    #[error("unexpected character")]
+    UnexpectedCharacter,
+    /// Something follows the document.
+    #[error("text after the document")]
+    TrailingText,
+    /// A sequence of bytes that is not UTF-8.
+    #[error("invalid UTF-8")]
+    NotUtf8,
+    /// A raw control character inside a string.
+    #[error("control character in a string")]
+    ControlCharacter,
+    /// A backslash with something else than an escape after it.
+    #[error("invalid escape")]
+    Escape,
+    /// An escaped UTF-16 surrogate without its partner.
+    #[error("unpaired surrogate")]
+    LoneSurrogate,
+    /// More than [`DEPTH_MAX`] arrays and objects inside one another.
+    #[error("more than {DEPTH_MAX} arrays and objects inside one another")]
+    TooDeep,
+}
+
+/// Where a value lies and what it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub kind: Kind,
+    /// The first byte of the value, a string's quote included.
+    pub start: usize,
+    /// The byte after its last one.
+    pub end: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Boolean(bool),
+    /// `integral` has neither fraction nor exponent.
+    Number {
+        integral: bool,
+    },
+    /// `escaped` has a backslash.
+    String {
+        escaped: bool,
+    },
+    Array,
+    Object,
+}
+
+/// A position in a text that is known to be UTF-8.
+pub(super) struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// The arrays and objects that are open, one bit each: 1 is an object.
+struct Levels {
+    objects: u128,
+    open: usize,
+    max: usize,
+}
+
+impl Levels {
+    fn push(&mut self, object: bool) -> Result<(), Fault> {
+        if self.open == self.max {
+            return Err(Fault::TooDeep);
+        }
+        self.objects = self.objects << 1 | u128::from(object);
+        self.open += 1;
+        Ok(())
+    }
+
+    fn pop(&mut self) {
+        self.objects >>= 1;
+        self.open -= 1;
+    }
+
+    fn in_object(&self) -> bool {
+        self.objects & 1 == 1
+    }
+}
+
+impl<'a> Scanner<'a> {
+    pub fn new(text: &'a [u8]) -> Result<Self, Malformed> {
+        match std::str::from_utf8(text) {
+            Ok(text) => Ok(Self { text, at: 0 }),
+            Err(error) => Err(Malformed {
+                fault: Fault::NotUtf8,
+                at: error.valid_up_to(),
+            }),
+        }
+    }
+
+    /// The text of a token.
+    pub fn raw(&self, token: Token) -> &'a str {
+        &self.text[token.start..token.end]
+    }
+
+    /// The characters that a string token stands for.
+    pub fn string(&self, token: Token, escaped: bool) -> Cow<'a, str> {
+        let inside = &self.text[token.start + 1..token.end - 1];
+        if escaped {
+            Cow::Owned(unescape(inside))
+        } else {
+            Cow::Borrowed(inside)
+        }
+    }
+
+    /// Goes past white space and this byte, if it is the next one.
+    pub fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Goes past white space and this byte, which must come.
+    pub fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
+        if self.take(byte) {
+            return Ok(());
+        }
+        Err(self.unexpected())
+    }
+
+    /// Nothing but white space may follow.
+    pub fn end(&mut self) -> Result<(), Malformed> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.fault(Fault::TrailingText)),
+        }
+    }
+
+    /// Goes past the key of a member and its colon.
+    pub fn key(&mut self) -> Result<Cow<'a, str>, Malformed> {
+        let (token, escaped) = self.raw_key()?;
+        Ok(self.string(token, escaped))
+    }
+
+    /// Goes past one value, in which at most `levels_max` arrays and objects lie in one another.
+    pub fn value(&mut self, levels_max: usize) -> Result<Token, Malformed> {
+        let first = self.peek();
+        let start = self.at;
+        let kind = match first {
+            Some(b'{') => {
+                self.container(levels_max)?;
+                Kind::Object
+            }
+            Some(b'[') => {
+                self.container(levels_max)?;
+                Kind::Array
+            }
+            _ => self.scalar()?,
+        };
+        Ok(Token {
+            kind,
+            start,
+            end: self.at,
+        })
+    }
+
+    /// The next byte that is no white space, without going past it.
+    fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        loop {
+            match bytes.get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                other => return other.copied(),
+            }
+        }
+    }
+
+    /// Goes past an array or object.
+    fn container(&mut self, levels_max: usize) -> Result<(), Malformed> {
+        debug_assert!(levels_max <= DEPTH_MAX, "the open levels fit their bits");
+        let mut levels = Levels {
+            objects: 0,
+            open: 0,
+            max: levels_max,
+        };
+        loop {
+            let opened = match self.peek() {
+                Some(b'{') => self.open(&mut levels, b'}')?,
+                Some(b'[') => self.open(&mut levels, b']')?,
+                _ => {
+                    self.scalar()?;
+                    false
+                }
+            };
+            if opened {
+                continue;
+            }
+            if self.close(&mut levels)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Enters an array or object; `false` when it is empty and left at once.
+    fn open(&mut self, levels: &mut Levels, closing: u8) -> Result<bool, Malformed> {
+        let object = closing == b'}';
+        levels.push(object).map_err(|fault| self.fault(fault))?;
+        self.at += 1;
+        if self.take(closing) {
+            levels.pop();
+            return Ok(false);
+        }
+        if object {
+            self.raw_key()?;
+        }
+        Ok(true)
+    }
+
+    /// After a value: leaves what closes here and goes past the comma to the next value;
+    /// `true` when nothing is open any more.
+    fn close(&mut self, levels: &mut Levels) -> Result<bool, Malformed> {
+        while levels.open > 0 {
+            let object = levels.in_object();
+            let closing = if object { b'}' } else { b']' };
+            match self.peek() {
+                Some(b',') => {
+                    self.at += 1;
+                    if object {
+                        self.raw_key()?;
+                    }
+                    return Ok(false);
+                }
+                Some(byte) if byte == closing => {
+                    self.at += 1;
+                    levels.pop();
+                }
+                _ => return Err(self.unexpected()),
+            }
+        }
+        Ok(true)
+    }
+
+    fn raw_key(&mut self) -> Result<(Token, bool), Malformed> {
+        self.peek();
+        let start = self.at;
+        self.expect(b'"')?;
+        let escaped = self.string_rest()?;
+        let end = self.at;
+        self.expect(b':')?;
+        let kind = Kind::String { escaped };
+        Ok((Token { kind, start, end }, escaped))
+    }
+
+    fn scalar(&mut self) -> Result<Kind, Malformed> {
+        match self.peek() {
+            Some(b'"') => {
+                self.at += 1;
+                let escaped = self.string_rest()?;
+                Ok(Kind::String { escaped })
+            }
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true", Kind::Boolean(true)),
+            Some(b'f') => self.word("false", Kind::Boolean(false)),
+            Some(b'n') => self.word("null", Kind::Null),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn word(&mut self, word: &str, kind: Kind) -> Result<Kind, Malformed> {
+        for byte in word.bytes() {
+            if self.text.as_bytes().get(self.at) != Some(&byte) {
+                return Err(self.unexpected());
+            }
+            self.at += 1;
+        }
+        Ok(kind)
+    }
+
+    fn number(&mut self) -> Result<Kind, Malformed> {
+        self.take_raw(b"-");
+        if !self.take_raw(b"0") {
+            self.digits()?;
+        }
+        let mut integral = true;
+        if self.take_raw(b".") {
+            integral = false;
+            self.digits()?;
+        }
+        if self.take_raw(b"eE") {
+            integral = false;
+            self.take_raw(b"+-");
+            self.digits()?;
+        }
+        Ok(Kind::Number { integral })
+    }
+
+    /// One digit or more.
+    fn digits(&mut self) -> Result<(), Malformed> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if count == 0 {
+            return Err(self.unexpected());
+        }
+        self.at += count;
+        Ok(())
+    }
+
+    /// Goes past the next byte if it is one of these.
+    fn take_raw(&mut self, allowed: &[u8]) -> bool {
+        let next = self.text.as_bytes().get(self.at);
+        let found = next.is_some_and(|byte| allowed.contains(byte));
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Goes past a string whose opening quote is behind; tells whether it has escapes.
+    fn string_rest(&mut self) -> Result<bool, Malformed> {
+        let mut escaped = false;
+        loop {
+            self.at += plain_length(&self.text.as_bytes()[self.at..]);
+            match self.text.as_bytes().get(self.at) {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(escaped);
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                Some(_) => return Err(self.fault(Fault::ControlCharacter)),
+                None => return Err(self.fault(Fault::UnexpectedEnd)),
+            }
+        }
+    }
+
+    /// Goes past an escape, for a pair of surrogates past both.
+    fn escape(&mut self) -> Result<(), Malformed> {
+        let rest = &self.text.as_bytes()[self.at..];
+        match escaped_unit(rest) {
+            Some((Escaped::Character(_), length)) => {
+                self.at += length;
+                Ok(())
+            }
+            Some((Escaped::Surrogate, _)) => Err(self.fault(Fault::LoneSurrogate)),
+            None if rest.len() < 2 => Err(self.fault(Fault::UnexpectedEnd)),
+            None => Err(self.fault(Fault::Escape)),
+        }
+    }
+
+    fn unexpected(&self) -> Malformed {
+        if self.at < self.text.len() {
+            self.fault(Fault::UnexpectedCharacter)
+        } else {
+            self.fault(Fault::UnexpectedEnd)
+        }
+    }
+
+    fn fault(&self, fault: Fault) -> Malformed {
+        Malformed { fault, at: self.at }
+    }
+}
+
+/// The number of bytes before the next quote, backslash or control character.
+pub(super) fn plain_length(bytes: &[u8]) -> usize {
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return index * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    let in_tail = tail.iter().position(is_special).unwrap_or(tail.len());
+    words.len() * 8 + in_tail
+}
+
+/// The high bit of every byte that is a quote, a backslash or a control character. Bits above the
+/// lowest one may be set wrongly, by a borrow; the lowest is right.
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGH;
+    let equal = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    below(word, 0x20) | equal(b'"') | equal(b'\\')
+}
+
+enum Escaped {
+    Character(char),
+    Surrogate,
+}
+
+/// What the escape at the beginning stands for, and its length in bytes.
+fn escaped_unit(text: &[u8]) -> Option<(Escaped, usize)> {
+    let character = match *text.get(1)? {
+        quoted @ (b'"' | b'\\' | b'/') => char::from(quoted),
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return escaped_utf16(text),
+        _ => return None,
+    };
+    Some((Escaped::Character(character), 2))
+}
+
+fn escaped_utf16(text: &[u8]) -> Option<(Escaped, usize)> {
+    let first = utf16_unit(text)?;
+    let second = utf16_unit(&text[6..]);
+    let mut decoded = char::decode_utf16([Some(first), second].into_iter().flatten());
+    match decoded.next()? {
+        Ok(character) => {
+            let length = if character.len_utf16() == 2 { 12 } else { 6 };
+            Some((Escaped::Character(character), length))
+        }
+        Err(_) => Some((Escaped::Surrogate, 6)),
+    }
+}
+
+/// The code unit of a `\uXXXX` at the beginning.
+fn utf16_unit(text: &[u8]) -> Option<u16> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
+    digits.iter().try_fold(0, |unit, &digit| {
+        let value = char::from(digit).to_digit(16)?;
+        Some(unit << 4 | u16::try_from(value).ok()?)
+    })
+}
+
+/// The characters of a scanned string with escapes.
+fn unescape(inside: &str) -> String {
+    let mut text = String::with_capacity(inside.len());
+    let mut rest = inside;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        let (plain, escape) = rest.split_at(at);
+        text.push_str(plain);
+        match escaped_unit(escape.as_bytes()) {
+            Some((Escaped::Character(character), length)) => {
+                text.push(character);
+                rest = &escape[length..];
+            }
+            // The scanner lets no such string through.
+            Some((Escaped::Surrogate, _)) | None => return text,
+        }
+    }
+    text.push_str(rest);
+    text
+}

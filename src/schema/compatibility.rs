@@ -1,0 +1,1 @@
+//! Whether a new version of a schema may follow an old one.

@@ -1,0 +1,267 @@
+//! The pattern engine against recorded cases: each alone, all together, explained, and isolated.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dak::pattern::{Index, Input, Pattern, RuleId, Scratch, explain};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+struct CaseFile {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    pattern: Option<Box<RawValue>>,
+    pattern_text: Option<String>,
+    event: Option<Box<RawValue>>,
+    event_text: Option<String>,
+    expect: serde_json::Value,
+}
+
+impl Case {
+    fn pattern(&self) -> &str {
+        match (&self.pattern_text, &self.pattern) {
+            (Some(text), _) => text,
+            (None, Some(raw)) => raw.get(),
+            (None, None) => "null",
+        }
+    }
+
+    fn event(&self) -> Option<&str> {
+        self.event_text
+            .as_deref()
+            .or_else(|| self.event.as_deref().map(RawValue::get))
+    }
+
+    fn must_match(&self) -> bool {
+        self.expect == serde_json::Value::Bool(true)
+    }
+
+    fn must_be_refused(&self) -> bool {
+        self.expect == "invalid"
+    }
+}
+
+/// The folder of shared vectors; none prints that the test is skipped, and fails under CI.
+fn shared(part: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("DAK_SHARED").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"),
+        PathBuf::from,
+    );
+    let folder = root.join(part);
+    if folder.exists() {
+        return Some(folder);
+    }
+    assert!(std::env::var_os("CI").is_none(), "{} is missing", folder.display());
+    println!("skipped: {} is missing", folder.display());
+    None
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect();
+    files.sort();
+    files
+}
+
+fn case_files() -> Vec<(String, Vec<Case>)> {
+    let Some(vectors) = shared("vectors") else {
+        return Vec::new();
+    };
+    let mut paths = files(&vectors.join("patterns"), "json");
+    paths.push(vectors.join("patterns_divergences.json"));
+    paths
+        .iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            let file: CaseFile = serde_json::from_str(&text).unwrap();
+            (path.display().to_string(), file.cases)
+        })
+        .collect()
+}
+
+fn matches(index: &Index, event: &str, scratch: &mut Scratch) -> Vec<RuleId> {
+    index
+        .matches(&Input::raw(event.as_bytes()), scratch)
+        .unwrap()
+        .to_vec()
+}
+
+#[test]
+fn every_recorded_case_alone_gives_its_verdict_and_its_explanation_agrees() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for (file, cases) in case_files() {
+        for case in &cases {
+            count += 1;
+            if let Err(fault) = check_alone(case) {
+                wrong.push(format!("{file}: {}: {fault}\n  {}\n  {:?}", case.name, case.pattern(), case.event()));
+            }
+        }
+    }
+    println!("{count} cases");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn check_alone(case: &Case) -> Result<(), String> {
+    let pattern = match Pattern::parse(case.pattern()) {
+        Ok(_) if case.must_be_refused() => return Err("accepted".into()),
+        Err(_) if case.must_be_refused() => return Ok(()),
+        Err(error) => return Err(format!("refused: {error}")),
+        Ok(pattern) => Arc::new(pattern),
+    };
+    let Some(event) = case.event() else {
+        return Ok(());
+    };
+    let index = Index::build([(1, Arc::clone(&pattern))]);
+    let matched = !matches(&index, event, &mut Scratch::default()).is_empty();
+    if matched != case.must_match() {
+        return Err(format!("match is {matched}"));
+    }
+    let explanation = explain(&pattern, &Input::raw(event.as_bytes()));
+    if explanation.matched != matched {
+        return Err(format!("explanation is {explanation:?}"));
+    }
+    if explanation.matched != explanation.failures.is_empty() {
+        return Err(format!("explanation without reason: {explanation:?}"));
+    }
+    Ok(())
+}
+
+#[test]
+fn every_recorded_case_keeps_its_verdict_beside_all_others_of_its_file() {
+    for (file, cases) in case_files() {
+        let patterns: Vec<(RuleId, Arc<Pattern>)> = cases
+            .iter()
+            .zip(0..)
+            .filter_map(|(case, id)| Some((id, Arc::new(Pattern::parse(case.pattern()).ok()?))))
+            .collect();
+        let forward = Index::build(patterns.iter().cloned());
+        let backward = Index::build(patterns.iter().rev().cloned());
+        let ids = || patterns.iter().map(|(id, _)| *id);
+        let readded = forward
+            .with_removed(ids().filter(|id| id % 2 == 0))
+            .with_added(patterns.iter().filter(|(id, _)| id % 2 == 0).cloned());
+        let mut scratch = Scratch::default();
+        for (id, case) in (0..).zip(&cases) {
+            let Some(event) = case.event() else { continue };
+            let all = matches(&forward, event, &mut scratch);
+            assert_eq!(all.contains(&id), case.must_match(), "{file}: {}", case.name);
+            assert_eq!(all, matches(&backward, event, &mut scratch), "{file}: {}", case.name);
+            assert_eq!(all, matches(&readded, event, &mut scratch), "{file}: {}", case.name);
+        }
+    }
+}
+
+#[test]
+fn a_pattern_added_after_all_others_were_deleted_is_alone() {
+    for (file, cases) in case_files() {
+        let mut scratch = Scratch::default();
+        let mut index = Index::default();
+        for (id, case) in (0..).zip(cases.iter().step_by(7)) {
+            let (Ok(pattern), Some(event)) = (Pattern::parse(case.pattern()), case.event()) else {
+                continue;
+            };
+            index = index.with_removed(0..id).with_added([(id, Arc::new(pattern))]);
+            let matched = matches(&index, event, &mut scratch);
+            assert_eq!(matched == [id], case.must_match(), "{file}: {}", case.name);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct RuleSets {
+    sets: Vec<RuleSet>,
+}
+
+#[derive(Deserialize)]
+struct RuleSet {
+    name: String,
+    rules: std::collections::BTreeMap<String, Box<RawValue>>,
+    events: Vec<RuleSetEvent>,
+}
+
+#[derive(Deserialize)]
+struct RuleSetEvent {
+    event: Box<RawValue>,
+    expect: Vec<String>,
+}
+
+#[test]
+fn rules_of_a_set_do_not_change_one_another() {
+    let Some(folder) = shared("vectors/patterns_rulesets") else {
+        return;
+    };
+    let mut scratch = Scratch::default();
+    for path in files(&folder, "json") {
+        let sets: RuleSets = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        for set in sets.sets {
+            let names: Vec<&String> = set.rules.keys().collect();
+            let rules: Vec<(RuleId, Arc<Pattern>)> = (0..)
+                .zip(set.rules.values())
+                .map(|(id, raw)| (id, Arc::new(Pattern::parse(raw.get()).unwrap())))
+                .collect();
+            let forward = Index::build(rules.iter().cloned());
+            let backward = Index::build(rules.iter().rev().cloned());
+            for case in set.events {
+                let mut expected = case.expect;
+                expected.sort();
+                for index in [&forward, &backward] {
+                    let mut found: Vec<String> = matches(index, case.event.get(), &mut scratch)
+                        .iter()
+                        .map(|id| names[*id as usize].clone())
+                        .collect();
+                    found.sort();
+                    assert_eq!(found, expected, "{}: {}", set.name, case.event);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct RealPattern {
+    name: String,
+    pattern: Option<Box<RawValue>>,
+    pattern_raw: Option<String>,
+    event: Option<Box<RawValue>>,
+    expected: Option<serde_json::Value>,
+}
+
+#[test]
+fn patterns_from_the_world_behave_as_recorded() {
+    let Some(folder) = shared("realworld/patterns") else {
+        return;
+    };
+    for path in files(&folder, "jsonl") {
+        for line in std::fs::read_to_string(&path).unwrap().lines() {
+            let real: RealPattern = serde_json::from_str(line).unwrap();
+            let text = real
+                .pattern_raw
+                .as_deref()
+                .or_else(|| real.pattern.as_deref().map(RawValue::get))
+                .unwrap_or("null");
+            let parsed = Pattern::parse(text);
+            if real.expected == Some("invalid".into()) {
+                assert!(parsed.is_err(), "{}", real.name);
+                continue;
+            }
+            let pattern = parsed.unwrap_or_else(|error| panic!("{}: {error}", real.name));
+            let Some(event) = real.event else { continue };
+            let explanation = explain(&pattern, &Input::raw(event.get().as_bytes()));
+            if let Some(expected) = &real.expected {
+                assert_eq!(explanation.matched, *expected == true, "{}", real.name);
+            }
+            let index = Index::build([(0, Arc::new(pattern))]);
+            let matched = !matches(&index, event.get(), &mut Scratch::default()).is_empty();
+            assert_eq!(matched, explanation.matched, "{}", real.name);
+        }
+    }
+}

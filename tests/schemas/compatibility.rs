@@ -1,0 +1,1 @@
+//! Compatibility against the cases of other registries and checkers.
