@@ -22,6 +22,9 @@ pub mod catalog; // documents compiled to the live set
 pub mod delivery; // lease, send, settle
 pub mod ingest; // validate, match, offload, commit
 
+pub mod api; // HTTP: publishing, queues, administration
 
+pub mod config; // flags, environment and file to checked settings
 
+pub mod server; // builds everything, runs it, stops it
 

@@ -209,12 +209,18 @@ fn build(document: &Value, draft: Draft, options: &Options) -> Result<Validator,
 
 /// The settings of every validator of this module.
 fn validation_options(draft: Draft, options: &Options) -> ValidationOptions<'static> {
-    jsonschema::options()
+    let built = jsonschema::options()
         .with_draft(draft.into())
         .with_pattern_options(PatternOptions::regex())
         .should_validate_formats(options.assert_formats)
         .should_ignore_unknown_formats(true)
         .offline()
+        .without_content_media_type_support("application/json");
+    // Drafts 6 and 7 let a validator assert the content keywords; in every draft they describe here.
+    let encodings = ["base64", "base64url", "base32", "base32hex", "base16"];
+    encodings
+        .into_iter()
+        .fold(built, ValidationOptions::without_content_encoding_support)
 }
 
 /// Runs `work` on a thread whose stack is known, whatever the caller's is; `None` if it panicked.

@@ -249,7 +249,9 @@ fn patterns_from_the_world_behave_as_recorded() {
                 .or_else(|| real.pattern.as_deref().map(RawValue::get))
                 .unwrap_or("null");
             let parsed = Pattern::parse(text);
-            if real.expected == Some("invalid".into()) {
+            // EventBridge refuses it; the library it is built on reads `$or` as a field.
+            let is_or_as_a_field = real.name.contains("using-or-as-field-name");
+            if is_or_as_a_field || real.expected == Some("invalid".into()) {
                 assert!(parsed.is_err(), "{}", real.name);
                 continue;
             }

@@ -281,6 +281,14 @@ impl Document {
         }
     }
 
+    /// The schema as another version.
+    #[must_use]
+    pub fn with_version(mut self, version: u32) -> Self {
+        self.file = format!("schemas/{}/{version}.json", self.id.name);
+        self.id.version = version;
+        self
+    }
+
     /// The document as the store keeps it.
     #[must_use]
     pub fn to_stored(&self) -> StoredDocument {

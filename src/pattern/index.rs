@@ -1,25 +1,57 @@
 //! Many patterns compiled to one immutable index.
+//!
+//! An index is a list of segments, each built once over some rules. Adding rules builds a new
+//! segment from them and from the smaller ones before it; removing them sets bits. Everything else
+//! is shared with the index before, so a new index is ready in the time its change takes, and the
+//! old one stays as it is for whoever still matches with it.
+
+mod affixes;
+mod arrays;
+mod atoms;
+mod blocks;
+mod build;
+mod grams;
+mod level;
+mod ranges;
+mod run;
+mod segment;
 
 use std::sync::Arc;
 
-use super::explain::explain_with;
+use self::run::{Budget, Buffers, Run};
+use self::segment::Segment;
+use super::Pattern;
 use super::input::Input;
+use super::leaves::Leaves;
 use super::limits::{EventLimits, LimitReached};
-use super::{Pattern, Reason};
+use super::paths::Paths;
+use super::walk;
 
 /// Number of a rule; the caller gives it.
 pub type RuleId = u32;
 
-/// Many patterns, each under the number of its rule.
+/// Many patterns, each under the number of its rule. Cheap to clone, and the same for every thread.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    rules: Vec<(RuleId, Arc<Pattern>)>,
+    paths: Arc<Paths>,
+    parts: Vec<Part>,
+}
+
+/// A segment and which of its rules are no longer there.
+#[derive(Debug, Clone)]
+struct Part {
+    segment: Arc<Segment>,
+    /// By bit; empty while none is removed.
+    removed: Arc<[u64]>,
+    live: usize,
 }
 
 /// Memory that matching uses again from event to event; one for each thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
     limits: EventLimits,
+    leaves: Leaves,
+    buffers: Buffers,
     matched: Vec<RuleId>,
 }
 
@@ -28,10 +60,12 @@ pub struct Scratch {
 pub struct Stats {
     /// Rules that can match.
     pub rules: usize,
-    /// Alternatives of all rules.
+    /// Alternatives of all rules, removed ones included until they are compacted away.
     pub conjunctions: usize,
-    /// Paths that some rule reads.
+    /// Paths that some rule reads or has read.
     pub paths: usize,
+    /// Plain values that rules name, each counted once for its path.
+    pub values: usize,
     /// Parts that are searched one after the other.
     pub segments: usize,
     /// Bytes on the heap, the patterns themselves not counted.
@@ -43,7 +77,7 @@ impl Scratch {
     pub fn with_limits(limits: EventLimits) -> Self {
         Self {
             limits,
-            matched: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -55,22 +89,44 @@ impl Index {
     }
 
     /// The same index with more rules, or other patterns for rules it has.
+    ///
+    /// Takes time for the rules added and for segments that are not much larger, which are built
+    /// anew with them; so many single additions cost a logarithm more than one of all.
     pub fn with_added(&self, rules: impl IntoIterator<Item = (RuleId, Arc<Pattern>)>) -> Self {
-        let mut all = self.clone();
-        for (id, pattern) in rules {
-            all.rules.retain(|(known, _)| *known != id);
-            all.rules.push((id, pattern));
+        let mut added = last_of_each(rules.into_iter().collect());
+        if added.is_empty() {
+            return self.clone();
         }
-        all
+        let mut index = self.with_removed(added.iter().map(|(id, _)| *id));
+        while let Some(part) = index.parts.pop_if(|part| part.live <= 2 * added.len()) {
+            added.extend(part.rules());
+        }
+        added.sort_by_key(|(id, _)| *id);
+        let segment = Segment::build(added, Arc::make_mut(&mut index.paths));
+        index.parts.push(Part {
+            live: segment.rules.len(),
+            segment: Arc::new(segment),
+            removed: Arc::default(),
+        });
+        index
     }
 
-    /// The same index without some rules; numbers it does not have are ignored.
+    /// The same index without some rules; numbers it does not have are ignored. Takes time for the
+    /// rules removed and a bit for every rule there is.
     pub fn with_removed(&self, rules: impl IntoIterator<Item = RuleId>) -> Self {
-        let mut all = self.clone();
-        for id in rules {
-            all.rules.retain(|(known, _)| *known != id);
+        let mut index = self.clone();
+        let rules: Vec<RuleId> = rules.into_iter().collect();
+        for part in &mut index.parts {
+            part.remove(&rules);
         }
-        all
+        index.parts.retain(|part| part.live > 0);
+        index
+    }
+
+    /// The same rules in one segment, without what removed rules left behind. Takes as long as
+    /// building; worth it, aside, after many changes.
+    pub fn compacted(&self) -> Self {
+        Self::build(self.parts.iter().flat_map(Part::rules))
     }
 
     /// The rules that match, in order and each once.
@@ -80,27 +136,85 @@ impl Index {
         scratch: &'s mut Scratch,
     ) -> Result<&'s [RuleId], LimitReached> {
         scratch.matched.clear();
-        for (id, pattern) in &self.rules {
-            let explanation = explain_with(pattern, input, &scratch.limits);
-            if explanation.matched {
-                scratch.matched.push(*id);
-            }
-            if let Some(Reason::Limit { .. }) = explanation.failures.first().map(|one| &one.reason) {
-                return Err(LimitReached::Work { work_max: scratch.limits.work_max });
-            }
+        walk::walk(input, &self.paths, &scratch.limits, &mut scratch.leaves)?;
+        let mut budget = Budget {
+            left: scratch.limits.work_max,
+            work_max: scratch.limits.work_max,
+        };
+        for part in &self.parts {
+            let mut run = Run {
+                segment: &part.segment,
+                input,
+                leaves: &scratch.leaves,
+                paths: &self.paths,
+                buffers: &mut scratch.buffers,
+                budget: &mut budget,
+                matched: &mut scratch.matched,
+                removed: &part.removed,
+            };
+            run.run()?;
         }
-        scratch.matched.sort_unstable();
+        if scratch.matched.len() > 1 {
+            scratch.matched.sort_unstable();
+            scratch.matched.dedup();
+        }
         Ok(&scratch.matched)
     }
 
     /// What the index holds.
     pub fn stats(&self) -> Stats {
+        let sum = |count: fn(&Segment) -> usize| {
+            self.parts.iter().map(|part| count(&part.segment)).sum::<usize>()
+        };
         Stats {
-            rules: self.rules.len(),
-            conjunctions: 0,
-            paths: 0,
-            segments: 1,
-            bytes: 0,
+            rules: self.parts.iter().map(|part| part.live).sum(),
+            conjunctions: sum(|segment| segment.conjunctions.len()),
+            paths: self.paths.len(),
+            values: sum(|segment| segment.atoms.len()),
+            segments: self.parts.len(),
+            bytes: self.paths.bytes() + sum(Segment::bytes),
         }
     }
+}
+
+impl Part {
+    /// The rules that are still there.
+    fn rules(&self) -> impl Iterator<Item = (RuleId, Arc<Pattern>)> {
+        let all = self.segment.rules.iter().zip(&self.segment.patterns).enumerate();
+        all.filter(|(slot, _)| !self.is_removed(*slot))
+            .map(|(_, (id, pattern))| (*id, Arc::clone(pattern)))
+    }
+
+    fn is_removed(&self, slot: usize) -> bool {
+        let word = self.removed.get(slot / 64);
+        word.is_some_and(|word| word >> (slot % 64) & 1 == 1)
+    }
+
+    fn remove(&mut self, rules: &[RuleId]) {
+        let slots: Vec<usize> = rules
+            .iter()
+            .filter_map(|rule| self.segment.slot(*rule))
+            .map(|slot| slot as usize)
+            .filter(|slot| !self.is_removed(*slot))
+            .collect();
+        if slots.is_empty() {
+            return;
+        }
+        let mut removed = self.removed.to_vec();
+        removed.resize(self.segment.rules.len().div_ceil(64), 0);
+        for slot in slots {
+            let bit = 1 << (slot % 64);
+            self.live -= usize::from(removed[slot / 64] & bit == 0);
+            removed[slot / 64] |= bit;
+        }
+        self.removed = removed.into();
+    }
+}
+
+/// Sorts rules by number and keeps the last of each.
+fn last_of_each(mut rules: Vec<(RuleId, Arc<Pattern>)>) -> Vec<(RuleId, Arc<Pattern>)> {
+    rules.reverse();
+    rules.sort_by_key(|(id, _)| *id);
+    rules.dedup_by_key(|(id, _)| *id);
+    rules
 }

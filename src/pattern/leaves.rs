@@ -58,12 +58,16 @@ pub(crate) struct Element {
     pub(crate) array: u32,
     /// The element that its list lies in.
     pub(crate) parent: u32,
+    /// The last list that lies in it.
+    last_array: u32,
 }
 
 /// A list on the way to some path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Array {
     pub(crate) node: NodeId,
+    /// The list before it in the same element.
+    earlier: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,6 +84,7 @@ impl Leaves {
         self.elements.push(Element {
             array: NONE,
             parent: NONE,
+            last_array: NONE,
         });
         self.arrays.clear();
         self.decoded.clear();
@@ -115,14 +120,29 @@ impl Leaves {
         });
     }
 
-    pub(crate) fn push_array(&mut self, node: NodeId) -> u32 {
-        self.arrays.push(Array { node });
-        self.arrays.len() as u32 - 1
+    pub(crate) fn push_array(&mut self, node: NodeId, element: u32) -> u32 {
+        let place = self.arrays.len() as u32;
+        let within = &mut self.elements[element as usize];
+        let earlier = std::mem::replace(&mut within.last_array, place);
+        self.arrays.push(Array { node, earlier });
+        place
     }
 
     pub(crate) fn push_element(&mut self, array: u32, parent: u32) -> u32 {
-        self.elements.push(Element { array, parent });
+        self.elements.push(Element {
+            array,
+            parent,
+            last_array: NONE,
+        });
         self.elements.len() as u32 - 1
+    }
+
+    /// The lists that lie in an element, the last one first.
+    pub(crate) fn arrays_in(&self, element: u32) -> impl Iterator<Item = u32> {
+        let known = |array: u32| (array != NONE).then_some(array);
+        std::iter::successors(known(self.elements[element as usize].last_array), move |array| {
+            known(self.arrays[*array as usize].earlier)
+        })
     }
 
     /// The place of the last value at a path.

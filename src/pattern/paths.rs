@@ -20,10 +20,13 @@ pub(crate) struct Paths {
     nodes: Vec<Node>,
     keys: Vec<u8>,
     ids: FxHashMap<Box<str>, PathId>,
+    /// The node at which each path ends.
+    ends: Vec<NodeId>,
 }
 
 #[derive(Debug, Clone)]
 struct Node {
+    parent: NodeId,
     path: PathId,
     children: Box<[Slot]>,
     count: u32,
@@ -51,6 +54,7 @@ impl Default for Paths {
             nodes: vec![Node::default()],
             keys: Vec::new(),
             ids: FxHashMap::default(),
+            ends: Vec::new(),
         }
     }
 }
@@ -58,6 +62,7 @@ impl Default for Paths {
 impl Default for Node {
     fn default() -> Self {
         Self {
+            parent: NONE,
             path: NONE,
             children: Box::default(),
             count: 0,
@@ -86,6 +91,7 @@ impl Paths {
             .fold(ROOT, |node, key| self.add_child(node, key.as_bytes()));
         let id = self.ids.len() as PathId;
         self.nodes[node as usize].path = id;
+        self.ends.push(node);
         self.ids.insert(path.into(), id);
         id
     }
@@ -136,6 +142,15 @@ impl Paths {
         }
     }
 
+    /// True when the path ends at the node or below it.
+    pub(crate) fn is_under(&self, path: PathId, node: NodeId) -> bool {
+        let mut above = self.ends[path as usize];
+        while above > node {
+            above = self.nodes[above as usize].parent;
+        }
+        above == node
+    }
+
     /// Heap bytes, about.
     pub(crate) fn bytes(&self) -> usize {
         let slots: usize = self.nodes.iter().map(|node| node.children.len()).sum();
@@ -155,7 +170,10 @@ impl Paths {
             return node;
         }
         let node = self.nodes.len() as NodeId;
-        self.nodes.push(Node::default());
+        self.nodes.push(Node {
+            parent,
+            ..Node::default()
+        });
         let slot = Slot {
             word: first_word(key),
             length: key.len() as u32,

@@ -205,7 +205,7 @@ impl Walker<'_> {
         if self.bytes.get(at) == Some(&b']') {
             return Ok(at + 1);
         }
-        let array = self.leaves.push_array(place.node);
+        let array = self.leaves.push_array(place.node, place.element);
         loop {
             let opens = matches!(self.bytes.get(at), Some(b'{' | b'['));
             let element = if opens {

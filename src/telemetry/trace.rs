@@ -341,7 +341,8 @@ fn continue_from(span: &Span, parent: Option<&TraceContext>) {
     }
 }
 
-fn add_link(span: &Span, link: Option<&TraceContext>) {
+/// Links a span to another position, such as that of the event's own `traceparent` attribute.
+pub fn add_link(span: &Span, link: Option<&TraceContext>) {
     if span.is_disabled() {
         return;
     }

@@ -1,8 +1,11 @@
 //! Published schemas and events: every schema compiles, every verdict is the known one.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, time::Instant};
 
-use dak::schema::{Error, Options, Schema};
+use dak::schema::{
+    Error, Options, Schema,
+    compatibility::{CheckOptions, Direction, Level, Verdict, check},
+};
 use serde_json::Value;
 
 /// Schemas whose `$ref` leads nowhere because an `id` in between changes what it is relative to.
@@ -116,4 +119,87 @@ fn every_published_event_has_the_known_verdict() {
     }
     println!("{judged} events judged by their own schema, {judged_by_others} by other versions");
     assert_eq!(judged, own.as_object().map_or(0, serde_json::Map::len));
+}
+
+#[test]
+fn consecutive_versions_are_compared_and_no_verdict_contradicts_an_event() {
+    let Some(folder) = crate::shared("realworld") else {
+        return;
+    };
+    let mut types: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for (name, text, version) in versions(&folder) {
+        let version = version["version"]
+            .as_str()
+            .expect("it has a version")
+            .to_owned();
+        types.entry(name).or_default().push((version, text));
+    }
+    types.retain(|_, versions| versions.len() > 1);
+    let mut verdicts: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut times, mut unproved) = (Vec::new(), 0);
+    let mut compatible: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for (name, versions) in &types {
+        for pair in versions.windows(2) {
+            let [(old_version, old), (new_version, new)] = pair else {
+                continue;
+            };
+            let start = Instant::now();
+            let report = check(old, new, Level::Full, &CheckOptions::default());
+            times.push((
+                start.elapsed(),
+                format!("{name} {old_version} -> {new_version}"),
+            ));
+            for (level, direction) in [
+                (Level::Backward, Direction::Backward),
+                (Level::Forward, Direction::Forward),
+            ] {
+                let one = check(old, new, level, &CheckOptions::default());
+                *verdicts
+                    .entry(format!("{direction:?} {:?}", one.verdict))
+                    .or_default() += 1;
+                if one.verdict == Verdict::Undecided {
+                    println!(
+                        "undecided: {name} {old_version} -> {new_version} {direction:?}: {:?}",
+                        one.differences[0]
+                    );
+                }
+                let has_witness = one.differences.iter().any(|one| one.witness.is_some());
+                unproved += usize::from(one.verdict == Verdict::Incompatible && !has_witness);
+                if one.verdict == Verdict::Compatible {
+                    let (giving, accepting) = match direction {
+                        Direction::Backward => (old_version, new_version),
+                        Direction::Forward => (new_version, old_version),
+                    };
+                    let pairs = compatible.entry(name.clone()).or_default();
+                    pairs.push((giving.clone(), accepting.clone()));
+                }
+            }
+            assert!(report.differences.len() <= CheckOptions::default().differences_max);
+        }
+    }
+    times.sort();
+    println!(
+        "{} types, {} pairs, verdicts {verdicts:?}, {unproved} incompatible without a witness; \
+         p50 {:?}, p99 {:?}, slowest {:?}",
+        types.len(),
+        times.len(),
+        times[times.len() / 2].0,
+        times[(times.len() - 1) * 99 / 100].0,
+        times.last(),
+    );
+    let expected = read_json(&folder.join("events/expected_versions.json"));
+    let mut held = 0;
+    for (id, entry) in expected.as_object().into_iter().flatten() {
+        let pairs = compatible.get(entry["type"].as_str().expect("it has a type"));
+        for (giving, accepting) in pairs.into_iter().flatten() {
+            let (taken, then) = (&entry["versions"][giving], &entry["versions"][accepting]);
+            let is_refuted = taken == &Value::from(true) && then == &Value::from(false);
+            assert!(
+                !is_refuted,
+                "{id}: {giving} -> {accepting} is called compatible"
+            );
+            held += usize::from(taken == &Value::from(true) && then == &Value::from(true));
+        }
+    }
+    println!("{held} events hold across versions that are called compatible");
 }

@@ -141,24 +141,28 @@ impl<'a> Scanner<'a> {
 
     /// Goes past white space and this byte, which must come.
     pub fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
-        if self.take(byte) {
-            return Ok(());
-        }
-        Err(self.unexpected())
+        self.expected(byte).map_err(|fault| self.here(fault))
     }
 
     /// Nothing but white space may follow.
     pub fn end(&mut self) -> Result<(), Malformed> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.fault(Fault::TrailingText)),
+            Some(_) => Err(self.here(Fault::TrailingText)),
         }
     }
 
     /// Goes past the key of a member and its colon.
     pub fn key(&mut self) -> Result<Cow<'a, str>, Malformed> {
-        let (token, escaped) = self.raw_key()?;
-        Ok(self.string(token, escaped))
+        self.peek();
+        let start = self.at;
+        match self.raw_key() {
+            Ok((end, escaped)) => {
+                let kind = Kind::String { escaped };
+                Ok(self.string(Token { kind, start, end }, escaped))
+            }
+            Err(fault) => Err(self.here(fault)),
+        }
     }
 
     /// Goes past one value, in which at most `levels_max` arrays and objects lie in one another.
@@ -166,24 +170,24 @@ impl<'a> Scanner<'a> {
         let first = self.peek();
         let start = self.at;
         let kind = match first {
-            Some(b'{') => {
-                self.container(levels_max)?;
-                Kind::Object
-            }
-            Some(b'[') => {
-                self.container(levels_max)?;
-                Kind::Array
-            }
-            _ => self.scalar()?,
+            Some(b'{') => self.container(levels_max).map(|()| Kind::Object),
+            Some(b'[') => self.container(levels_max).map(|()| Kind::Array),
+            other => self.scalar(other),
         };
-        Ok(Token {
-            kind,
-            start,
-            end: self.at,
-        })
+        match kind {
+            Ok(kind) => Ok(Token {
+                kind,
+                start,
+                end: self.at,
+            }),
+            Err(fault) => Err(self.here(fault)),
+        }
     }
 
+    // Below, a fault is where the scanner stands: one byte to hand up, where speed counts.
+
     /// The next byte that is no white space, without going past it.
+    #[inline(always)]
     fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         loop {
@@ -195,7 +199,16 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes past an array or object.
-    fn container(&mut self, levels_max: usize) -> Result<(), Malformed> {
+    fn container(&mut self, levels_max: usize) -> Result<(), Fault> {
+        // On a copy, so that the position stays in a register: twice as fast.
+        let mut copy = Self { ..*self };
+        let result = copy.levels(levels_max);
+        self.at = copy.at;
+        result
+    }
+
+    #[inline(always)]
+    fn levels(&mut self, levels_max: usize) -> Result<(), Fault> {
         debug_assert!(levels_max <= DEPTH_MAX, "the open levels fit their bits");
         let mut levels = Levels {
             objects: 0,
@@ -206,30 +219,29 @@ impl<'a> Scanner<'a> {
             let opened = match self.peek() {
                 Some(b'{') => self.open(&mut levels, b'}')?,
                 Some(b'[') => self.open(&mut levels, b']')?,
-                _ => {
-                    self.scalar()?;
+                other => {
+                    self.scalar(other)?;
                     false
                 }
             };
-            if opened {
-                continue;
-            }
-            if self.close(&mut levels)? {
+            if !opened && self.close(&mut levels)? {
                 return Ok(());
             }
         }
     }
 
     /// Enters an array or object; `false` when it is empty and left at once.
-    fn open(&mut self, levels: &mut Levels, closing: u8) -> Result<bool, Malformed> {
+    #[inline(always)]
+    fn open(&mut self, levels: &mut Levels, closing: u8) -> Result<bool, Fault> {
         let object = closing == b'}';
-        levels.push(object).map_err(|fault| self.fault(fault))?;
+        levels.push(object)?;
         self.at += 1;
         if self.take(closing) {
             levels.pop();
             return Ok(false);
         }
         if object {
+            self.peek();
             self.raw_key()?;
         }
         Ok(true)
@@ -237,41 +249,52 @@ impl<'a> Scanner<'a> {
 
     /// After a value: leaves what closes here and goes past the comma to the next value;
     /// `true` when nothing is open any more.
-    fn close(&mut self, levels: &mut Levels) -> Result<bool, Malformed> {
+    #[inline(always)]
+    fn close(&mut self, levels: &mut Levels) -> Result<bool, Fault> {
         while levels.open > 0 {
             let object = levels.in_object();
-            let closing = if object { b'}' } else { b']' };
             match self.peek() {
                 Some(b',') => {
                     self.at += 1;
                     if object {
+                        self.peek();
                         self.raw_key()?;
                     }
                     return Ok(false);
                 }
-                Some(byte) if byte == closing => {
-                    self.at += 1;
-                    levels.pop();
-                }
+                Some(b'}') if object => self.at += 1,
+                Some(b']') if !object => self.at += 1,
                 _ => return Err(self.unexpected()),
             }
+            levels.pop();
         }
         Ok(true)
     }
 
-    fn raw_key(&mut self) -> Result<(Token, bool), Malformed> {
-        self.peek();
-        let start = self.at;
-        self.expect(b'"')?;
+    /// Goes past a key that begins here, and its colon; gives where the key ends and whether it
+    /// has escapes.
+    #[inline(always)]
+    fn raw_key(&mut self) -> Result<(usize, bool), Fault> {
+        self.expected(b'"')?;
         let escaped = self.string_rest()?;
         let end = self.at;
-        self.expect(b':')?;
-        let kind = Kind::String { escaped };
-        Ok((Token { kind, start, end }, escaped))
+        self.expected(b':')?;
+        Ok((end, escaped))
     }
 
-    fn scalar(&mut self) -> Result<Kind, Malformed> {
-        match self.peek() {
+    #[inline(always)]
+    fn expected(&mut self, byte: u8) -> Result<(), Fault> {
+        if self.take(byte) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    /// Goes past a value that is neither array nor object and begins with this byte.
+    #[inline(always)]
+    fn scalar(&mut self, first: Option<u8>) -> Result<Kind, Fault> {
+        match first {
             Some(b'"') => {
                 self.at += 1;
                 let escaped = self.string_rest()?;
@@ -285,7 +308,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn word(&mut self, word: &str, kind: Kind) -> Result<Kind, Malformed> {
+    #[inline(always)]
+    fn word(&mut self, word: &str, kind: Kind) -> Result<Kind, Fault> {
         for byte in word.bytes() {
             if self.text.as_bytes().get(self.at) != Some(&byte) {
                 return Err(self.unexpected());
@@ -295,7 +319,8 @@ impl<'a> Scanner<'a> {
         Ok(kind)
     }
 
-    fn number(&mut self) -> Result<Kind, Malformed> {
+    #[inline(always)]
+    fn number(&mut self) -> Result<Kind, Fault> {
         self.take_raw(b"-");
         if !self.take_raw(b"0") {
             self.digits()?;
@@ -314,17 +339,21 @@ impl<'a> Scanner<'a> {
     }
 
     /// One digit or more.
-    fn digits(&mut self) -> Result<(), Malformed> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if count == 0 {
+    #[inline(always)]
+    fn digits(&mut self) -> Result<(), Fault> {
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        while bytes.get(self.at).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+        }
+        if self.at == start {
             return Err(self.unexpected());
         }
-        self.at += count;
         Ok(())
     }
 
     /// Goes past the next byte if it is one of these.
+    #[inline(always)]
     fn take_raw(&mut self, allowed: &[u8]) -> bool {
         let next = self.text.as_bytes().get(self.at);
         let found = next.is_some_and(|byte| allowed.contains(byte));
@@ -333,51 +362,76 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes past a string whose opening quote is behind; tells whether it has escapes.
-    fn string_rest(&mut self) -> Result<bool, Malformed> {
-        let mut escaped = false;
-        loop {
-            self.at += plain_length(&self.text.as_bytes()[self.at..]);
-            match self.text.as_bytes().get(self.at) {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(escaped);
-                }
-                Some(b'\\') => {
-                    escaped = true;
-                    self.escape()?;
-                }
-                Some(_) => return Err(self.fault(Fault::ControlCharacter)),
-                None => return Err(self.fault(Fault::UnexpectedEnd)),
+    #[inline(always)]
+    fn string_rest(&mut self) -> Result<bool, Fault> {
+        let bytes = self.text.as_bytes();
+        let words_from = self.at + SINGLE_BYTES;
+        while let Some(&byte) = bytes.get(self.at) {
+            if SPECIAL[usize::from(byte)] {
+                break;
+            }
+            self.at += 1;
+            if self.at == words_from {
+                self.at += plain_length(&bytes[self.at..]);
+                break;
+            }
+        }
+        if bytes.get(self.at) == Some(&b'"') {
+            self.at += 1;
+            return Ok(false);
+        }
+        match escaped_string_end(self.text.as_bytes(), self.at) {
+            Ok(end) => {
+                self.at = end;
+                Ok(true)
+            }
+            Err(Malformed { fault, at }) => {
+                self.at = at;
+                Err(fault)
             }
         }
     }
 
-    /// Goes past an escape, for a pair of surrogates past both.
-    fn escape(&mut self) -> Result<(), Malformed> {
-        let rest = &self.text.as_bytes()[self.at..];
-        match escaped_unit(rest) {
-            Some((Escaped::Character(_), length)) => {
-                self.at += length;
-                Ok(())
-            }
-            Some((Escaped::Surrogate, _)) => Err(self.fault(Fault::LoneSurrogate)),
-            None if rest.len() < 2 => Err(self.fault(Fault::UnexpectedEnd)),
-            None => Err(self.fault(Fault::Escape)),
-        }
-    }
-
-    fn unexpected(&self) -> Malformed {
+    #[inline(always)]
+    fn unexpected(&self) -> Fault {
         if self.at < self.text.len() {
-            self.fault(Fault::UnexpectedCharacter)
+            Fault::UnexpectedCharacter
         } else {
-            self.fault(Fault::UnexpectedEnd)
+            Fault::UnexpectedEnd
         }
     }
 
-    fn fault(&self, fault: Fault) -> Malformed {
+    fn here(&self, fault: Fault) -> Malformed {
         Malformed { fault, at: self.at }
     }
 }
+
+/// Where a string ends whose first byte that is not plain, and not its end, is at `at`.
+#[cold]
+fn escaped_string_end(bytes: &[u8], mut at: usize) -> Result<usize, Malformed> {
+    loop {
+        let rest = &bytes[at..];
+        let fault = match rest.first() {
+            Some(b'"') => return Ok(at + 1),
+            Some(b'\\') => match escaped_unit(rest) {
+                Some((Escaped::Character(_), length)) => {
+                    at += length;
+                    at += plain_length(&bytes[at..]);
+                    continue;
+                }
+                Some((Escaped::Surrogate, _)) => Fault::LoneSurrogate,
+                None if rest.len() < 2 => Fault::UnexpectedEnd,
+                None => Fault::Escape,
+            },
+            Some(_) => Fault::ControlCharacter,
+            None => Fault::UnexpectedEnd,
+        };
+        return Err(Malformed { fault, at });
+    }
+}
+
+/// Bytes that are looked at one by one before whole words: most strings are shorter.
+const SINGLE_BYTES: usize = 16;
 
 /// The number of bytes before the next quote, backslash or control character.
 pub(super) fn plain_length(bytes: &[u8]) -> usize {
@@ -388,10 +442,23 @@ pub(super) fn plain_length(bytes: &[u8]) -> usize {
             return index * 8 + special.trailing_zeros() as usize / 8;
         }
     }
-    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    let is_special = |byte: &u8| SPECIAL[usize::from(*byte)];
     let in_tail = tail.iter().position(is_special).unwrap_or(tail.len());
     words.len() * 8 + in_tail
 }
+
+/// The bytes that end a run of plain characters in a string.
+static SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        special[byte] = true;
+        byte += 1;
+    }
+    special[b'"' as usize] = true;
+    special[b'\\' as usize] = true;
+    special
+};
 
 /// The high bit of every byte that is a quote, a backslash or a control character. Bits above the
 /// lowest one may be set wrongly, by a borrow; the lowest is right.

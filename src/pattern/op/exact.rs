@@ -46,6 +46,16 @@ pub(crate) fn parse_text(node: &Node<'_>) -> Result<Op, Error> {
 }
 
 impl Scalar {
+    /// The value that equals the scalar.
+    pub(crate) fn as_value(&self) -> Value<'_> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(*value),
+            Self::Number(number) => Value::Number(number.as_number()),
+            Self::Text(text) => Value::Text(text.as_bytes()),
+        }
+    }
+
     /// True when the value is of the scalar's type.
     pub(crate) fn same_type(&self, value: &Value<'_>) -> bool {
         matches!(

@@ -121,7 +121,10 @@ fn parse_operand<'n, 't>(
     Ok((parse_comparable(operand, text)?, rest))
 }
 
-/// A number that EventBridge lets `numeric` and `anything-but` compare: within the range of normal
+/// The smallest double that still holds a decimal digit.
+const SMALLEST: f64 = 1e-322;
+
+/// A number that EventBridge lets `numeric` and `anything-but` compare: within the range of
 /// doubles, and if it is whole, equal to the shortest decimal of its double. Fractions may have any
 /// number of digits.
 pub(crate) fn parse_comparable(node: &Node<'_>, text: &str) -> Result<Decimal, Error> {
@@ -129,7 +132,8 @@ pub(crate) fn parse_comparable(node: &Node<'_>, text: &str) -> Result<Decimal, E
     let double: f64 = text.parse().unwrap_or(f64::INFINITY);
     let shortest = format!("{double:e}");
     let comparable = number.is_zero()
-        || (double.is_normal()
+        || (double.is_finite()
+            && double.abs() >= SMALLEST
             && (!number.is_integral()
                 || Number::read(shortest.as_bytes()) == number.as_number()));
     if comparable {

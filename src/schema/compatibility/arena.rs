@@ -129,10 +129,16 @@ pub(super) struct Arena {
 
 impl Arena {
     pub(super) fn new() -> Self {
-        let mut arena =
-            Self { nodes: Vec::new(), classes: Vec::new(), matchers: RefCell::default() };
+        let mut arena = Self {
+            nodes: Vec::new(),
+            classes: Vec::new(),
+            matchers: RefCell::default(),
+        };
         for types in Types::SINGLE {
-            let facts = Facts { types, ..Facts::default() };
+            let facts = Facts {
+                types,
+                ..Facts::default()
+            };
             arena.push(Side::Old, String::new(), Body::Facts(Box::new(facts)));
         }
         arena
@@ -140,7 +146,11 @@ impl Arena {
 
     pub(super) fn push(&mut self, side: Side, pointer: String, body: Body) -> NodeId {
         let id = NodeId(u32::try_from(self.nodes.len()).expect("a schema is under 4 GiB"));
-        self.nodes.push(Node { side, pointer, body });
+        self.nodes.push(Node {
+            side,
+            pointer,
+            body,
+        });
         id
     }
 
@@ -170,10 +180,6 @@ impl Arena {
             .zip(Types::SINGLE)
             .filter(move |(_, single)| types.contains(*single))
             .map(|(index, _)| NodeId(index))
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.nodes.len()
     }
 
     /// Whether two subschemas say the same, part for part.
@@ -220,11 +226,26 @@ impl Arena {
             classes.sort_unstable();
             classes.hash(hasher);
         };
-        facts.prefix.iter().for_each(|id| class(*id).hash(&mut hasher));
-        facts.contains.iter().for_each(|contains| class(contains.node).hash(&mut hasher));
-        facts.properties.values().for_each(|id| class(*id).hash(&mut hasher));
-        facts.patterned.iter().for_each(|member| class(member.node).hash(&mut hasher));
-        facts.dependents.iter().for_each(|dependent| class(dependent.then).hash(&mut hasher));
+        facts
+            .prefix
+            .iter()
+            .for_each(|id| class(*id).hash(&mut hasher));
+        facts
+            .contains
+            .iter()
+            .for_each(|contains| class(contains.node).hash(&mut hasher));
+        facts
+            .properties
+            .values()
+            .for_each(|id| class(*id).hash(&mut hasher));
+        facts
+            .patterned
+            .iter()
+            .for_each(|member| class(member.node).hash(&mut hasher));
+        facts
+            .dependents
+            .iter()
+            .for_each(|dependent| class(dependent.then).hash(&mut hasher));
         for single in [
             facts.items,
             facts.additional,
@@ -236,8 +257,14 @@ impl Arena {
         }
         set(&facts.all_of, &mut hasher);
         set(&facts.not, &mut hasher);
-        facts.any_of.iter().for_each(|branches| set(branches, &mut hasher));
-        facts.one_of.iter().for_each(|branches| set(branches, &mut hasher));
+        facts
+            .any_of
+            .iter()
+            .for_each(|branches| set(branches, &mut hasher));
+        facts
+            .one_of
+            .iter()
+            .for_each(|branches| set(branches, &mut hasher));
         for condition in &facts.conditions {
             class(condition.test).hash(&mut hasher);
             condition.then.map(class).hash(&mut hasher);
@@ -258,13 +285,23 @@ impl Arena {
 
     fn string_check(&self, is_format: bool, name: &Rc<str>, text: &str) -> Option<bool> {
         let mut matchers = self.matchers.borrow_mut();
-        let matcher = matchers.entry((is_format, Rc::clone(name))).or_insert_with(|| {
-            let keyword = if is_format { "format" } else { "pattern" };
-            let options = Options { assert_formats: true, ..Options::default() };
-            let schema = json!({ keyword: name.as_ref() });
-            validation_options(Draft::Draft202012, &options).build(&schema).ok().map(Rc::new)
-        });
-        matcher.as_ref().map(|matcher| matcher.is_valid(&Value::from(text)))
+        let matcher = matchers
+            .entry((is_format, Rc::clone(name)))
+            .or_insert_with(|| {
+                let keyword = if is_format { "format" } else { "pattern" };
+                let options = Options {
+                    assert_formats: true,
+                    ..Options::default()
+                };
+                let schema = json!({ keyword: name.as_ref() });
+                validation_options(Draft::Draft202012, &options)
+                    .build(&schema)
+                    .ok()
+                    .map(Rc::new)
+            });
+        matcher
+            .as_ref()
+            .map(|matcher| matcher.is_valid(&Value::from(text)))
     }
 }
 
@@ -283,19 +320,52 @@ fn own_hash(node: &Node) -> u64 {
         texts.hash(&mut hasher);
     }
     (facts.min, facts.max, &facts.multiples).hash(&mut hasher);
-    (facts.length_min, facts.length_max, &facts.patterns, &facts.formats).hash(&mut hasher);
-    (facts.prefix.len(), facts.items_min, facts.items_max, facts.unique).hash(&mut hasher);
+    (
+        facts.length_min,
+        facts.length_max,
+        &facts.patterns,
+        &facts.formats,
+    )
+        .hash(&mut hasher);
+    (
+        facts.prefix.len(),
+        facts.items_min,
+        facts.items_max,
+        facts.unique,
+    )
+        .hash(&mut hasher);
     for contains in &facts.contains {
         (contains.min, contains.max).hash(&mut hasher);
     }
-    facts.properties.keys().for_each(|name| name.hash(&mut hasher));
-    facts.patterned.iter().for_each(|member| member.pattern.hash(&mut hasher));
+    facts
+        .properties
+        .keys()
+        .for_each(|name| name.hash(&mut hasher));
+    facts
+        .patterned
+        .iter()
+        .for_each(|member| member.pattern.hash(&mut hasher));
     (&facts.required, facts.members_min, facts.members_max).hash(&mut hasher);
-    facts.dependents.iter().for_each(|dependent| dependent.trigger.hash(&mut hasher));
-    let members = (facts.properties.len(), facts.patterned.len(), facts.dependents.len());
+    facts
+        .dependents
+        .iter()
+        .for_each(|dependent| dependent.trigger.hash(&mut hasher));
+    let members = (
+        facts.properties.len(),
+        facts.patterned.len(),
+        facts.dependents.len(),
+    );
     (members, facts.contains.len()).hash(&mut hasher);
-    let unions = (facts.any_of.len(), facts.one_of.len(), facts.conditions.len());
+    let unions = (
+        facts.any_of.len(),
+        facts.one_of.len(),
+        facts.conditions.len(),
+    );
     (unions, facts.all_of.len(), facts.not.len(), &facts.opaque).hash(&mut hasher);
+    if !facts.opaque.is_empty() {
+        // What an unknown keyword refers to depends on the document.
+        node.side.hash(&mut hasher);
+    }
     hasher.finish()
 }
 

@@ -15,7 +15,10 @@ pub(super) struct Budget {
 impl Budget {
     pub(super) fn new(steps: u64, time: Duration) -> Self {
         let deadline = Instant::now() + time;
-        Self { steps: Cell::new(steps), deadline }
+        Self {
+            steps: Cell::new(steps),
+            deadline,
+        }
     }
 
     /// Takes `count` steps; `false` when the budget is spent.

@@ -52,7 +52,10 @@ impl Conjunction {
                 .flat_map(|facts| &facts.required)
                 .collect();
             for facts in seen.iter().filter_map(|id| arena.facts(*id)) {
-                let due = facts.dependents.iter().filter(|d| required.contains(&d.trigger));
+                let due = facts
+                    .dependents
+                    .iter()
+                    .filter(|d| required.contains(&d.trigger));
                 pending.extend(due.map(|d| d.then).filter(|id| {
                     !seen.contains(id) && !matches!(arena.node(*id).body, Body::Always)
                 }));
@@ -66,13 +69,24 @@ impl Conjunction {
             ids.sort_unstable();
             ids
         };
-        Self { nodes: sorted(seen), not: sorted(refused) }
+        Self {
+            nodes: sorted(seen),
+            not: sorted(refused),
+        }
     }
 
     /// The same without one of the refused nodes.
     pub(super) fn without_not(&self, id: NodeId) -> Self {
-        let not = self.not.iter().copied().filter(|other| *other != id).collect();
-        Self { nodes: self.nodes.clone(), not }
+        let not = self
+            .not
+            .iter()
+            .copied()
+            .filter(|other| *other != id)
+            .collect();
+        Self {
+            nodes: self.nodes.clone(),
+            not,
+        }
     }
 
     pub(super) fn facts<'a>(&'a self, arena: &'a Arena) -> impl Iterator<Item = &'a Facts> {
@@ -99,7 +113,9 @@ impl Conjunction {
 
     /// What the item at `index` meets.
     pub(super) fn at_index(&self, arena: &Arena, index: usize) -> Self {
-        let nodes = self.facts(arena).filter_map(|facts| facts.prefix.get(index).copied().or(facts.items));
+        let nodes = self
+            .facts(arena)
+            .filter_map(|facts| facts.prefix.get(index).copied().or(facts.items));
         Self::of(arena, nodes.collect::<Vec<_>>())
     }
 
@@ -114,20 +130,34 @@ impl Conjunction {
     pub(super) fn may_have(&self, arena: &Arena, name: &str) -> bool {
         let names = Value::from(name);
         let named = self.facts(arena).filter_map(|facts| facts.names);
-        named.into_iter().all(|node| evaluate(arena, node, &names) != Some(false))
-            && !self.at_name(arena, name).is_some_and(|inner| inner.has_never(arena))
+        named
+            .into_iter()
+            .all(|node| evaluate(arena, node, &names) != Some(false))
+            && !self
+                .at_name(arena, name)
+                .is_some_and(|inner| inner.has_never(arena))
     }
 
     /// Whether a value may meet all this: no only where it is certain.
     pub(super) fn may_take(&self, arena: &Arena, value: &Value) -> bool {
-        self.nodes.iter().all(|id| evaluate(arena, *id, value) != Some(false))
-            && self.not.iter().all(|id| evaluate(arena, *id, value) != Some(true))
+        self.nodes
+            .iter()
+            .all(|id| evaluate(arena, *id, value) != Some(false))
+            && self
+                .not
+                .iter()
+                .all(|id| evaluate(arena, *id, value) != Some(true))
     }
 
     /// Whether a value certainly meets all this.
     pub(super) fn takes(&self, arena: &Arena, value: &Value) -> bool {
-        self.nodes.iter().all(|id| evaluate(arena, *id, value) == Some(true))
-            && self.not.iter().all(|id| evaluate(arena, *id, value) == Some(false))
+        self.nodes
+            .iter()
+            .all(|id| evaluate(arena, *id, value) == Some(true))
+            && self
+                .not
+                .iter()
+                .all(|id| evaluate(arena, *id, value) == Some(false))
     }
 
     /// The assertions of all nodes folded into one.
@@ -141,7 +171,10 @@ impl Conjunction {
 }
 
 fn is_object(arena: &Arena, nodes: &FxHashSet<NodeId>) -> bool {
-    let types = nodes.iter().filter_map(|id| arena.facts(*id)).map(|facts| facts.types);
+    let types = nodes
+        .iter()
+        .filter_map(|id| arena.facts(*id))
+        .map(|facts| facts.types);
     types.fold(Types::ALL, Types::and) == Types::OBJECT
 }
 
@@ -185,7 +218,12 @@ impl Merged {
         self.length_max = least(self.length_max, facts.length_max);
         self.patterns.extend(facts.patterns.iter().cloned());
         self.formats.extend(facts.formats.iter().cloned());
-        let contains = facts.contains.iter().map(|contains| contains.min).max().unwrap_or(0);
+        let contains = facts
+            .contains
+            .iter()
+            .map(|contains| contains.min)
+            .max()
+            .unwrap_or(0);
         self.items_min = self.items_min.max(facts.items_min).max(contains);
         self.items_max = least(self.items_max, facts.items_max);
         self.unique |= facts.unique;
@@ -208,7 +246,11 @@ impl Merged {
         let (unit, bound) = (self.unit(types)?, self.min?);
         let floor = unit.times(bound.value.divided_floor(unit)?)?;
         let is_allowed = floor.compare(bound.value) == Ordering::Equal && !bound.exclusive;
-        if is_allowed { Some(floor) } else { floor.add(unit) }
+        if is_allowed {
+            Some(floor)
+        } else {
+            floor.add(unit)
+        }
     }
 
     /// The largest such number.
@@ -216,7 +258,11 @@ impl Merged {
         let (unit, bound) = (self.unit(types)?, self.max?);
         let floor = unit.times(bound.value.divided_floor(unit)?)?;
         let is_refused = floor.compare(bound.value) == Ordering::Equal && bound.exclusive;
-        if is_refused { floor.add(unit.negated()) } else { Some(floor) }
+        if is_refused {
+            floor.add(unit.negated())
+        } else {
+            Some(floor)
+        }
     }
 
     /// Whether the bounds leave no number of `types`.
@@ -290,7 +336,10 @@ fn respell(value: &Value) -> Value {
         },
         Value::Array(items) => items.iter().map(respell).collect(),
         Value::Object(members) => Value::Object(
-            members.iter().map(|(name, member)| (name.clone(), respell(member))).collect(),
+            members
+                .iter()
+                .map(|(name, member)| (name.clone(), respell(member)))
+                .collect(),
         ),
         Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
     }

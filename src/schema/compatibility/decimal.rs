@@ -12,8 +12,14 @@ pub(super) struct Decimal {
 }
 
 impl Decimal {
-    pub(super) const ZERO: Self = Self { digits: 0, exponent: 0 };
-    pub(super) const ONE: Self = Self { digits: 1, exponent: 0 };
+    pub(super) const ZERO: Self = Self {
+        digits: 0,
+        exponent: 0,
+    };
+    pub(super) const ONE: Self = Self {
+        digits: 1,
+        exponent: 0,
+    };
 
     /// The value of a JSON number; `None` beyond what an `i128` holds, which no `f64` needs.
     pub(super) fn of(number: &Number) -> Option<Self> {
@@ -23,7 +29,13 @@ impl Decimal {
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
         let shift = i32::try_from(fraction.len()).ok()?;
-        Some(Self { digits, exponent: exponent.checked_sub(shift)? }.normal())
+        Some(
+            Self {
+                digits,
+                exponent: exponent.checked_sub(shift)?,
+            }
+            .normal(),
+        )
     }
 
     /// The value of a JSON number, when `value` is one.
@@ -71,15 +83,30 @@ impl Decimal {
 
     pub(super) fn add(self, other: Self) -> Option<Self> {
         let (left, right, exponent) = self.aligned(other)?;
-        Some(Self { digits: left.checked_add(right)?, exponent }.normal())
+        Some(
+            Self {
+                digits: left.checked_add(right)?,
+                exponent,
+            }
+            .normal(),
+        )
     }
 
     pub(super) fn negated(self) -> Self {
-        Self { digits: -self.digits, exponent: self.exponent }
+        Self {
+            digits: -self.digits,
+            exponent: self.exponent,
+        }
     }
 
     pub(super) fn times(self, count: i128) -> Option<Self> {
-        Some(Self { digits: self.digits.checked_mul(count)?, exponent: self.exponent }.normal())
+        Some(
+            Self {
+                digits: self.digits.checked_mul(count)?,
+                exponent: self.exponent,
+            }
+            .normal(),
+        )
     }
 
     /// How often `unit` fits into this value, rounded towards minus infinity.
@@ -117,6 +144,8 @@ impl Decimal {
     }
 
     pub(super) fn to_f64(self) -> f64 {
-        format!("{}e{}", self.digits, self.exponent).parse().unwrap_or(f64::NAN)
+        format!("{}e{}", self.digits, self.exponent)
+            .parse()
+            .unwrap_or(f64::NAN)
     }
 }

@@ -34,7 +34,11 @@ pub(super) fn is_equal(one: &Value, other: &Value) -> bool {
             }
         }
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| is_equal(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
@@ -96,27 +100,40 @@ impl Evaluator<'_> {
         if own == Some(false) {
             return own;
         }
-        let opaque = if facts.opaque.is_empty() { Some(true) } else { None };
+        let opaque = if facts.opaque.is_empty() {
+            Some(true)
+        } else {
+            None
+        };
         all([own, opaque, self.applicators(facts, value, depth)])
     }
 
     fn applicators(&self, facts: &Facts, value: &Value, depth: usize) -> Verdict {
         let node = |id: NodeId| self.node(id, value, depth + 1);
-        let conditions = facts.conditions.iter().map(|condition| match node(condition.test) {
-            Some(true) => condition.then.map_or(Some(true), node),
-            Some(false) => condition.otherwise.map_or(Some(true), node),
-            None => {
-                let both = [condition.then, condition.otherwise];
-                let both = all(both.into_iter().flatten().map(node));
-                if both == Some(true) { both } else { None }
-            }
-        });
+        let conditions = facts
+            .conditions
+            .iter()
+            .map(|condition| match node(condition.test) {
+                Some(true) => condition.then.map_or(Some(true), node),
+                Some(false) => condition.otherwise.map_or(Some(true), node),
+                None => {
+                    let both = [condition.then, condition.otherwise];
+                    let both = all(both.into_iter().flatten().map(node));
+                    if both == Some(true) { both } else { None }
+                }
+            });
         all([
             all(facts.all_of.iter().map(|id| node(*id))),
-            all(facts.any_of.iter().map(|branches| any(branches.iter().map(|id| node(*id))))),
+            all(facts
+                .any_of
+                .iter()
+                .map(|branches| any(branches.iter().map(|id| node(*id))))),
             all(facts.one_of.iter().map(|branches| {
                 let verdicts: Vec<Verdict> = branches.iter().map(|id| node(*id)).collect();
-                let met = verdicts.iter().filter(|verdict| **verdict == Some(true)).count();
+                let met = verdicts
+                    .iter()
+                    .filter(|verdict| **verdict == Some(true))
+                    .count();
                 let unknown = verdicts.iter().filter(|verdict| verdict.is_none()).count();
                 match (met, unknown) {
                     (2.., _) | (0, 0) => Some(false),
@@ -134,8 +151,14 @@ impl Evaluator<'_> {
         if length < facts.length_min || facts.length_max.is_some_and(|max| length > max) {
             return Some(false);
         }
-        let patterns = facts.patterns.iter().map(|pattern| self.arena.is_match(pattern, text));
-        let formats = facts.formats.iter().map(|format| self.arena.is_format(format, text));
+        let patterns = facts
+            .patterns
+            .iter()
+            .map(|pattern| self.arena.is_match(pattern, text));
+        let formats = facts
+            .formats
+            .iter()
+            .map(|format| self.arena.is_format(format, text));
         all(patterns.chain(formats))
     }
 
@@ -151,7 +174,10 @@ impl Evaluator<'_> {
             let node = facts.prefix.get(index).copied().or(facts.items);
             node.map_or(Some(true), |node| self.node(node, item, depth + 1))
         });
-        let contains = facts.contains.iter().map(|contains| self.contains(*contains, items, depth));
+        let contains = facts
+            .contains
+            .iter()
+            .map(|contains| self.contains(*contains, items, depth));
         // Which items an applicator evaluated is left to the validator.
         let unevaluated = match facts.unevaluated_items {
             Some(_) if items.len() > facts.prefix.len() && facts.items.is_none() => None,
@@ -161,9 +187,14 @@ impl Evaluator<'_> {
     }
 
     fn contains(&self, contains: Contains, items: &[Value], depth: usize) -> Verdict {
-        let verdicts: Vec<Verdict> =
-            items.iter().map(|item| self.node(contains.node, item, depth + 1)).collect();
-        let met = verdicts.iter().filter(|verdict| **verdict == Some(true)).count() as u64;
+        let verdicts: Vec<Verdict> = items
+            .iter()
+            .map(|item| self.node(contains.node, item, depth + 1))
+            .collect();
+        let met = verdicts
+            .iter()
+            .filter(|verdict| **verdict == Some(true))
+            .count() as u64;
         let unknown = verdicts.iter().filter(|verdict| verdict.is_none()).count() as u64;
         if met + unknown < contains.min || contains.max.is_some_and(|max| met > max) {
             return Some(false);
@@ -181,7 +212,10 @@ impl Evaluator<'_> {
         let count = members.len() as u64;
         if count < facts.members_min
             || facts.members_max.is_some_and(|max| count > max)
-            || facts.required.iter().any(|name| !members.contains_key(name.as_ref()))
+            || facts
+                .required
+                .iter()
+                .any(|name| !members.contains_key(name.as_ref()))
         {
             return Some(false);
         }
@@ -221,12 +255,19 @@ fn number(facts: &Facts, value: &Value) -> Verdict {
         return Some(true);
     }
     let value = Decimal::of_value(value)?;
-    let above = facts.min.is_none_or(|bound| is_within(bound, value, std::cmp::Ordering::Greater));
-    let below = facts.max.is_none_or(|bound| is_within(bound, value, std::cmp::Ordering::Less));
+    let above = facts
+        .min
+        .is_none_or(|bound| is_within(bound, value, std::cmp::Ordering::Greater));
+    let below = facts
+        .max
+        .is_none_or(|bound| is_within(bound, value, std::cmp::Ordering::Less));
     if !(above && below) {
         return Some(false);
     }
-    all(facts.multiples.iter().map(|unit| value.is_multiple_of(*unit)))
+    all(facts
+        .multiples
+        .iter()
+        .map(|unit| value.is_multiple_of(*unit)))
 }
 
 fn is_within(bound: Bound, value: Decimal, side: std::cmp::Ordering) -> bool {

@@ -90,6 +90,9 @@ pub(super) struct Prover<'a> {
     reported: FxHashSet<Question>,
     open: FxHashMap<Question, usize>,
     empties: FxHashMap<Conjunction, bool>,
+    types: FxHashMap<Conjunction, Types>,
+    /// How often an open question was assumed; an answer found meanwhile is not kept for ever.
+    assumptions: u64,
     route: Vec<(Conjunction, Step)>,
     level: usize,
     depth: usize,
@@ -108,6 +111,8 @@ impl<'a> Prover<'a> {
             reported: FxHashSet::default(),
             open: FxHashMap::default(),
             empties: FxHashMap::default(),
+            types: FxHashMap::default(),
+            assumptions: 0,
             route: Vec::new(),
             level: 0,
             depth: 0,
@@ -131,14 +136,24 @@ impl<'a> Prover<'a> {
             return true;
         }
         if let Some(level) = self.open.get(&question) {
-            return *level < self.level;
+            let is_assumed = *level < self.level;
+            self.assumptions += u64::from(is_assumed);
+            return is_assumed;
         }
-        let settled = if self.quiet > 0 { &self.failed } else { &self.reported };
+        let settled = if self.quiet > 0 {
+            &self.failed
+        } else {
+            &self.reported
+        };
         if settled.contains(&question) {
             return false;
         }
         if !self.budget.spend(1) || self.depth >= DEPTH_MAX {
-            self.note(left, node, Aspect::Opaque("the limit of this check".to_owned()));
+            self.note(
+                left,
+                node,
+                Aspect::Opaque("the limit of this check".to_owned()),
+            );
             return false;
         }
         self.depth += 1;
@@ -155,7 +170,11 @@ impl<'a> Prover<'a> {
             for proof in self.proofs.drain(mark..) {
                 self.proved.remove(&proof);
             }
-            let settled = if self.quiet > 0 { &mut self.failed } else { &mut self.reported };
+            let settled = if self.quiet > 0 {
+                &mut self.failed
+            } else {
+                &mut self.reported
+            };
             settled.insert(question);
         }
         is_proved
@@ -187,7 +206,12 @@ impl<'a> Prover<'a> {
 
     fn note(&mut self, left: &Conjunction, node: NodeId, aspect: Aspect) {
         if self.quiet == 0 && self.gaps.len() < GAPS_MAX {
-            let gap = Gap { route: self.route.clone(), left: left.clone(), node, aspect };
+            let gap = Gap {
+                route: self.route.clone(),
+                left: left.clone(),
+                node,
+                aspect,
+            };
             self.gaps.push(gap);
         }
     }
@@ -295,7 +319,9 @@ impl<'a> Prover<'a> {
             }
         }
         for keyword in &facts.opaque {
-            let is_shared = left.facts(self.arena).any(|other| other.opaque.contains(keyword));
+            let is_shared = left
+                .facts(self.arena)
+                .any(|other| other.opaque.contains(keyword));
             if !is_shared || keyword.starts_with('$') {
                 self.note(left, node, Aspect::Opaque(keyword.clone()));
                 is_met = false;
@@ -305,7 +331,9 @@ impl<'a> Prover<'a> {
     }
 
     fn meets_any(&mut self, left: &Conjunction, branches: &[NodeId], node: NodeId) -> bool {
-        let found = branches.iter().any(|branch| self.is_within_quietly(left, *branch));
+        let found = branches
+            .iter()
+            .any(|branch| self.is_within_quietly(left, *branch));
         if !found {
             self.note(left, node, Aspect::AnyOf);
         }
@@ -313,9 +341,8 @@ impl<'a> Prover<'a> {
     }
 
     fn meets_one(&mut self, left: &Conjunction, branches: &[NodeId], node: NodeId) -> bool {
-        let inside = (0..branches.len()).find(|index| {
-            self.is_within_quietly(left, branches[*index])
-        });
+        let inside =
+            (0..branches.len()).find(|index| self.is_within_quietly(left, branches[*index]));
         let is_met = inside.is_some_and(|inside| {
             (0..branches.len())
                 .filter(|index| *index != inside)
@@ -343,11 +370,15 @@ impl<'a> Prover<'a> {
                 || facts.values.is_some();
             let types = self.possible_types(left);
             (is_union && types.count() > 1).then(|| {
-                Arena::type_nodes(types).map(|id| left.with(self.arena, [id], [])).collect()
+                Arena::type_nodes(types)
+                    .map(|id| left.with(self.arena, [id], []))
+                    .collect()
             })
         });
         parts.is_some_and(|parts| {
-            parts.iter().all(|part| *part != *left && self.is_within_quietly(part, node))
+            parts
+                .iter()
+                .all(|part| *part != *left && self.is_within_quietly(part, node))
         })
     }
 
@@ -357,7 +388,12 @@ impl<'a> Prover<'a> {
         for facts in left.facts(arena) {
             for branches in &facts.any_of {
                 if !branches.iter().any(|branch| left.includes(arena, *branch)) {
-                    return Some(branches.iter().map(|id| left.with(arena, [*id], [])).collect());
+                    return Some(
+                        branches
+                            .iter()
+                            .map(|id| left.with(arena, [*id], []))
+                            .collect(),
+                    );
                 }
             }
             for branches in &facts.one_of {
@@ -370,8 +406,8 @@ impl<'a> Prover<'a> {
                 }
             }
             for condition in &facts.conditions {
-                let is_open = !left.includes(arena, condition.test)
-                    && !left.not.contains(&condition.test);
+                let is_open =
+                    !left.includes(arena, condition.test) && !left.not.contains(&condition.test);
                 if is_open {
                     let with = [Some(condition.test), condition.then];
                     let with = left.with(arena, with.into_iter().flatten(), []);

@@ -6,9 +6,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
 use super::{
-    arena::{
-        Arena, Body, Bound, Condition, Contains, Dependent, Facts, NodeId, Patterned, Side,
-    },
+    arena::{Arena, Body, Bound, Condition, Contains, Dependent, Facts, NodeId, Patterned, Side},
     decimal::Decimal,
     resolve::Resources,
     types::Types,
@@ -74,14 +72,30 @@ impl<'d> Reader<'_, 'd> {
 
     fn bare_reference(&self, value: &'d Value) -> Option<(&'d Value, String)> {
         const ANNOTATIONS: [&str; 12] = [
-            "title", "description", "default", "examples", "$comment", "deprecated", "readOnly",
-            "writeOnly", "$defs", "definitions", "$schema", "x-sensitive",
+            "title",
+            "description",
+            "default",
+            "examples",
+            "$comment",
+            "deprecated",
+            "readOnly",
+            "writeOnly",
+            "$defs",
+            "definitions",
+            "$schema",
+            "x-sensitive",
         ];
         let members = value.as_object()?;
         let reference = members.get("$ref")?.as_str()?;
         let is_bare = self.draft.ref_silences_siblings()
-            || members.keys().all(|name| name == "$ref" || ANNOTATIONS.contains(&name.as_str()));
-        if is_bare { self.resources.resolve(value, reference) } else { None }
+            || members
+                .keys()
+                .all(|name| name == "$ref" || ANNOTATIONS.contains(&name.as_str()));
+        if is_bare {
+            self.resources.resolve(value, reference)
+        } else {
+            None
+        }
     }
 
     fn body(&mut self, value: &'d Value, pointer: &str) -> Body {
@@ -90,7 +104,10 @@ impl<'d> Reader<'_, 'd> {
             Value::Bool(false) => return Body::Never,
             Value::Object(members) => members,
             Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                let facts = Facts { opaque: vec![value.to_string()], ..Facts::default() };
+                let facts = Facts {
+                    opaque: vec![value.to_string()],
+                    ..Facts::default()
+                };
                 return Body::Facts(Box::new(facts));
             }
         };
@@ -116,13 +133,19 @@ impl<'d> Reader<'_, 'd> {
                 "$dynamicRef" => self.draft == Draft::Draft202012,
                 _ => true,
             };
-            let Some(reference) = members.get(keyword).and_then(Value::as_str) else { continue };
+            let Some(reference) = members.get(keyword).and_then(Value::as_str) else {
+                continue;
+            };
             if !known {
                 continue;
             }
             // A dynamic scope of one resource leaves a dynamic reference no choice.
             let is_static = keyword == "$ref" || self.resources.is_single();
-            match self.resources.resolve(value, reference).filter(|_| is_static) {
+            match self
+                .resources
+                .resolve(value, reference)
+                .filter(|_| is_static)
+            {
                 Some((target, place)) => {
                     let target = self.node(target, place);
                     facts.all_of.push(target);
@@ -141,12 +164,28 @@ impl<'d> Reader<'_, 'd> {
         }
         if let Some(value) = members.get("const").filter(|_| self.draft >= Draft::Draft6) {
             let both = facts.values.as_ref().is_none_or(|values| {
-                values.iter().any(|other| super::evaluate::is_equal(value, other))
+                values
+                    .iter()
+                    .any(|other| super::evaluate::is_equal(value, other))
             });
-            facts.values = Some(if both { vec![value.clone()] } else { Vec::new() });
+            facts.values = Some(if both {
+                vec![value.clone()]
+            } else {
+                Vec::new()
+            });
         }
-        facts.min = self.bound(members, "minimum", "exclusiveMinimum", std::cmp::Ordering::Greater);
-        facts.max = self.bound(members, "maximum", "exclusiveMaximum", std::cmp::Ordering::Less);
+        facts.min = self.bound(
+            members,
+            "minimum",
+            "exclusiveMinimum",
+            std::cmp::Ordering::Greater,
+        );
+        facts.max = self.bound(
+            members,
+            "maximum",
+            "exclusiveMaximum",
+            std::cmp::Ordering::Less,
+        );
         facts.multiples = decimal(members, "multipleOf").into_iter().collect();
         facts.length_min = count(members, "minLength").unwrap_or(0);
         facts.length_max = count(members, "maxLength");
@@ -192,8 +231,14 @@ impl<'d> Reader<'_, 'd> {
             let exclusive = members.get(exclusive) == Some(&Value::Bool(true));
             return inclusive.map(|value| Bound { value, exclusive });
         }
-        let exclusive = decimal(members, exclusive).map(|value| Bound { value, exclusive: true });
-        let inclusive = inclusive.map(|value| Bound { value, exclusive: false });
+        let exclusive = decimal(members, exclusive).map(|value| Bound {
+            value,
+            exclusive: true,
+        });
+        let inclusive = inclusive.map(|value| Bound {
+            value,
+            exclusive: false,
+        });
         match (inclusive, exclusive) {
             (Some(one), Some(other)) if one.value.compare(other.value) == stronger => Some(one),
             (one, other) => other.or(one),
@@ -201,14 +246,22 @@ impl<'d> Reader<'_, 'd> {
     }
 
     fn arrays(&mut self, facts: &mut Facts, members: &'d Map<String, Value>, pointer: &str) {
-        let tuple = if self.draft == Draft::Draft202012 { "prefixItems" } else { "items" };
+        let tuple = if self.draft == Draft::Draft202012 {
+            "prefixItems"
+        } else {
+            "items"
+        };
         let rest = match members.get(tuple) {
             Some(Value::Array(positions)) => {
                 for (index, position) in positions.iter().enumerate() {
                     let node = self.node(position, format!("{pointer}/{tuple}/{index}"));
                     facts.prefix.push(node);
                 }
-                if self.draft == Draft::Draft202012 { "items" } else { "additionalItems" }
+                if self.draft == Draft::Draft202012 {
+                    "items"
+                } else {
+                    "additionalItems"
+                }
             }
             _ => "items",
         };
@@ -221,7 +274,9 @@ impl<'d> Reader<'_, 'd> {
         }
         if let Some(node) = self.single(members, "contains", pointer) {
             let counted = self.draft >= Draft::Draft201909;
-            let min = count(members, "minContains").filter(|_| counted).unwrap_or(1);
+            let min = count(members, "minContains")
+                .filter(|_| counted)
+                .unwrap_or(1);
             let max = count(members, "maxContains").filter(|_| counted);
             if min > 0 || max.is_some() {
                 facts.contains.push(Contains { node, min, max });
@@ -235,7 +290,10 @@ impl<'d> Reader<'_, 'd> {
             facts.properties.insert(Rc::from(name.as_str()), node);
         }
         for (name, member) in map(members, "patternProperties") {
-            let node = self.node(member, format!("{pointer}/patternProperties/{}", escape(name)));
+            let node = self.node(
+                member,
+                format!("{pointer}/patternProperties/{}", escape(name)),
+            );
             let pattern: Rc<str> = Rc::from(name.as_str());
             let said = Facts {
                 types: Types::STRING,
@@ -243,7 +301,11 @@ impl<'d> Reader<'_, 'd> {
                 ..Facts::default()
             };
             let name = self.synthetic(said, pointer);
-            facts.patterned.push(Patterned { pattern, node, name });
+            facts.patterned.push(Patterned {
+                pattern,
+                node,
+                name,
+            });
         }
         facts.additional = self.single(members, "additionalProperties", pointer);
         if self.draft >= Draft::Draft6 {
@@ -260,7 +322,10 @@ impl<'d> Reader<'_, 'd> {
             for (trigger, then) in map(members, keyword) {
                 let place = format!("{pointer}/{keyword}/{}", escape(trigger));
                 let then = if then.is_array() {
-                    let said = Facts { required: names(Some(then)), ..Facts::default() };
+                    let said = Facts {
+                        required: names(Some(then)),
+                        ..Facts::default()
+                    };
                     self.synthetic(said, &place)
                 } else {
                     self.node(then, place)
@@ -272,7 +337,11 @@ impl<'d> Reader<'_, 'd> {
                     ..Facts::default()
                 };
                 let present = self.synthetic(said, pointer);
-                facts.dependents.push(Dependent { trigger, present, then });
+                facts.dependents.push(Dependent {
+                    trigger,
+                    present,
+                    then,
+                });
             }
         }
     }
@@ -295,7 +364,11 @@ impl<'d> Reader<'_, 'd> {
             let then = self.single(members, "then", pointer);
             let otherwise = self.single(members, "else", pointer);
             if then.is_some() || otherwise.is_some() {
-                facts.conditions.push(Condition { test, then, otherwise });
+                facts.conditions.push(Condition {
+                    test,
+                    then,
+                    otherwise,
+                });
             }
         }
     }
@@ -351,7 +424,8 @@ impl<'d> Reader<'_, 'd> {
     }
 
     fn synthetic(&mut self, facts: Facts, pointer: &str) -> NodeId {
-        self.arena.push(self.side, pointer.to_owned(), Body::Facts(Box::new(facts)))
+        self.arena
+            .push(self.side, pointer.to_owned(), Body::Facts(Box::new(facts)))
     }
 }
 
@@ -394,7 +468,11 @@ fn map<'d>(
     members: &'d Map<String, Value>,
     keyword: &str,
 ) -> impl Iterator<Item = (&'d String, &'d Value)> {
-    members.get(keyword).and_then(Value::as_object).into_iter().flatten()
+    members
+        .get(keyword)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
 }
 
 fn names(value: Option<&Value>) -> std::collections::BTreeSet<Rc<str>> {
@@ -409,5 +487,7 @@ fn decimal(members: &Map<String, Value>, keyword: &str) -> Option<Decimal> {
 /// A count, also when written as `2.0`.
 fn count(members: &Map<String, Value>, keyword: &str) -> Option<u64> {
     let value = members.get(keyword)?;
-    value.as_u64().or_else(|| Decimal::of_value(value)?.to_value()?.as_u64())
+    value
+        .as_u64()
+        .or_else(|| Decimal::of_value(value)?.to_value()?.as_u64())
 }

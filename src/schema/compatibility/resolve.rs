@@ -31,7 +31,10 @@ impl<'d> Resources<'d> {
             pointer: String::new(),
             anchors: FxHashMap::default(),
         };
-        let mut resources = Self { all: vec![root], of_reference: FxHashMap::default() };
+        let mut resources = Self {
+            all: vec![root],
+            of_reference: FxHashMap::default(),
+        };
         let mut pending = vec![(document, String::new(), 0)];
         while let Some((value, pointer, resource)) = pending.pop() {
             match value {
@@ -64,7 +67,9 @@ impl<'d> Resources<'d> {
         let mut resource = outer;
         if let Some(id) = id {
             if let Some(anchor) = id.strip_prefix('#') {
-                self.all[outer].anchors.insert(anchor.to_owned(), (value, pointer.to_owned()));
+                self.all[outer]
+                    .anchors
+                    .insert(anchor.to_owned(), (value, pointer.to_owned()));
             } else if pointer.is_empty() {
                 id.trim_end_matches('#').clone_into(&mut self.all[0].id);
             } else {
@@ -100,7 +105,11 @@ impl<'d> Resources<'d> {
     ) -> Option<(&'d Value, String)> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let resource = if base.is_empty() {
-            let index = self.of_reference.get(&std::ptr::from_ref(holder)).copied().unwrap_or(0);
+            let index = self
+                .of_reference
+                .get(&std::ptr::from_ref(holder))
+                .copied()
+                .unwrap_or(0);
             &self.all[index]
         } else {
             self.named(base)?

@@ -79,7 +79,11 @@ impl Types {
 
     /// The set in words, such as `integer or string`.
     pub(super) fn words(self) -> String {
-        let number = if self.contains(Self::FRACTION) { "number" } else { "integer" };
+        let number = if self.contains(Self::FRACTION) {
+            "number"
+        } else {
+            "integer"
+        };
         let names = [
             (Self::NULL, "null"),
             (Self::BOOLEAN, "boolean"),
@@ -88,8 +92,11 @@ impl Types {
             (Self::ARRAY, "array"),
             (Self::OBJECT, "object"),
         ];
-        let words: Vec<&str> =
-            names.iter().filter(|(types, _)| self.meets(*types)).map(|(_, name)| *name).collect();
+        let words: Vec<&str> = names
+            .iter()
+            .filter(|(types, _)| self.meets(*types))
+            .map(|(_, name)| *name)
+            .collect();
         words.join(" or ")
     }
 }

@@ -19,7 +19,10 @@ impl Prover<'_> {
         if merged.items_min < facts.items_min {
             unmet.push(Aspect::MinItems);
         }
-        if facts.items_max.is_some_and(|limit| max.is_none_or(|max| max > limit)) {
+        if facts
+            .items_max
+            .is_some_and(|limit| max.is_none_or(|max| max > limit))
+        {
             unmet.push(Aspect::MaxItems);
         }
         if facts.unique && !merged.unique && max.is_none_or(|max| max > 1) {
@@ -44,7 +47,11 @@ impl Prover<'_> {
         }
         let arena = self.arena;
         let rest = facts.items.or(unevaluated);
-        let known = left.facts(arena).map(|facts| facts.prefix.len()).max().unwrap_or(0);
+        let known = left
+            .facts(arena)
+            .map(|facts| facts.prefix.len())
+            .max()
+            .unwrap_or(0);
         let count = known.max(facts.prefix.len());
         let mut is_met = count <= POSITIONS_MAX;
         for index in 0..count.min(POSITIONS_MAX) {
@@ -67,8 +74,10 @@ impl Prover<'_> {
 
     fn meets_contains(&mut self, left: &Conjunction, merged: &Merged, wanted: Contains) -> bool {
         let arena = self.arena;
-        let known: Vec<Contains> =
-            left.facts(arena).flat_map(|facts| facts.contains.iter().copied()).collect();
+        let known: Vec<Contains> = left
+            .facts(arena)
+            .flat_map(|facts| facts.contains.iter().copied())
+            .collect();
         let max = self.items_max(left, merged);
         self.level += 1;
         self.quiet += 1;
@@ -92,7 +101,11 @@ impl Prover<'_> {
 
     /// How many of the items that must be there are certain to match.
     fn items_within(&mut self, left: &Conjunction, merged: &Merged, wanted: Contains) -> u64 {
-        let known = left.facts(self.arena).map(|facts| facts.prefix.len()).max().unwrap_or(0);
+        let known = left
+            .facts(self.arena)
+            .map(|facts| facts.prefix.len())
+            .max()
+            .unwrap_or(0);
         let count = merged.items_min.min(known as u64);
         let mut matching = (0..count)
             .filter(|index| {
@@ -112,7 +125,11 @@ impl Prover<'_> {
 
     /// Most items an array of `left` can have.
     pub(super) fn items_max(&mut self, left: &Conjunction, merged: &Merged) -> Option<u64> {
-        let known = left.facts(self.arena).map(|facts| facts.prefix.len()).max().unwrap_or(0);
+        let known = left
+            .facts(self.arena)
+            .map(|facts| facts.prefix.len())
+            .max()
+            .unwrap_or(0);
         let limit = merged.items_max.and_then(|max| usize::try_from(max).ok());
         let last = known.min(limit.unwrap_or(usize::MAX)).min(POSITIONS_MAX);
         let closed = (0..=last).find(|index| {

@@ -21,17 +21,18 @@ impl Prover<'_> {
         // Asked again about itself, it says no: that proves nothing wrong, only less.
         self.empties.insert(left.clone(), false);
         self.depth += DEPTH_MAX / 4;
+        let assumptions = self.assumptions;
         let is_empty = self.refuses_itself(left)
             || self.possible_types(left).is_empty()
-            || self.parts(left).is_some_and(|parts| {
-                parts.iter().all(|part| part != left && self.is_empty(part))
-            });
+            || self
+                .parts(left)
+                .is_some_and(|parts| parts.iter().all(|part| part != left && self.is_empty(part)));
         self.depth -= DEPTH_MAX / 4;
-        if is_empty {
+        // A yes that rests on an assumption falls with it, so it is not kept; a no only proves less.
+        if is_empty && assumptions == self.assumptions {
             self.empties.insert(left.clone(), true);
-        } else if self.depth > 0 || !self.open.is_empty() {
-            // A no may rest on a question that was open; it is kept for this proof all the same.
-            self.empties.insert(left.clone(), false);
+        } else if is_empty {
+            self.empties.remove(left);
         }
         is_empty
     }
@@ -48,6 +49,18 @@ impl Prover<'_> {
 
     /// The types that values of `left` may have.
     pub(super) fn possible_types(&mut self, left: &Conjunction) -> Types {
+        if let Some(types) = self.types.get(left) {
+            return *types;
+        }
+        let assumptions = self.assumptions;
+        let types = self.narrowed_types(left);
+        if assumptions == self.assumptions {
+            self.types.insert(left.clone(), types);
+        }
+        types
+    }
+
+    fn narrowed_types(&mut self, left: &Conjunction) -> Types {
         let merged = left.merged(self.arena);
         let mut types = merged.types;
         if let Some(values) = &merged.values {
@@ -79,23 +92,30 @@ impl Prover<'_> {
 
     fn leaves_no_array(&mut self, left: &Conjunction, merged: &Merged) -> bool {
         merged.items_min > 0
-            && self.items_max(left, merged).is_some_and(|max| max < merged.items_min)
+            && self
+                .items_max(left, merged)
+                .is_some_and(|max| max < merged.items_min)
     }
 
     fn leaves_no_object(&mut self, left: &Conjunction, merged: &Merged) -> bool {
-        if merged.members_max.is_some_and(|max| max < merged.members_min) {
+        if merged
+            .members_max
+            .is_some_and(|max| max < merged.members_min)
+        {
             return true;
         }
         if merged.members_min > 0
-            && self.members_max(left, merged).is_some_and(|max| max < merged.members_min)
+            && self
+                .members_max(left, merged)
+                .is_some_and(|max| max < merged.members_min)
         {
             return true;
         }
         merged.required.iter().any(|name| {
             !left.may_have(self.arena, name)
-                || left.at_name(self.arena, name).is_some_and(|inner| {
-                    !inner.nodes.is_empty() && self.is_part_empty(&inner)
-                })
+                || left
+                    .at_name(self.arena, name)
+                    .is_some_and(|inner| !inner.nodes.is_empty() && self.is_part_empty(&inner))
         })
     }
 

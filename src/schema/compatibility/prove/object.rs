@@ -97,12 +97,20 @@ impl Prover<'_> {
     /// The names that members may have, where `propertyNames` lists them.
     fn allowed_names(&self, left: &Conjunction) -> Option<Vec<Rc<str>>> {
         let values = left.names(self.arena).merged(self.arena).values?;
-        Some(values.iter().filter_map(Value::as_str).map(Rc::from).collect())
+        Some(
+            values
+                .iter()
+                .filter_map(Value::as_str)
+                .map(Rc::from)
+                .collect(),
+        )
     }
 
     /// Members with any other name: by each pattern, and by what covers the rest.
     fn meets_undeclared(&mut self, left: &Conjunction, facts: &Facts) -> bool {
-        let unevaluated = facts.unevaluated_properties.filter(|_| facts.additional.is_none());
+        let unevaluated = facts
+            .unevaluated_properties
+            .filter(|_| facts.additional.is_none());
         let rest = facts.additional.or(unevaluated);
         if facts.patterned.is_empty() && rest.is_none() {
             return true;
@@ -137,7 +145,10 @@ impl Prover<'_> {
         let arena = self.arena;
         let mut ways = vec![Vec::new()];
         for known in left.facts(arena) {
-            let same = known.patterned.iter().find(|member| Some(&member.pattern) == pattern);
+            let same = known
+                .patterned
+                .iter()
+                .find(|member| Some(&member.pattern) == pattern);
             let choices: Vec<Option<NodeId>> = match same {
                 Some(member) => vec![Some(member.node)],
                 None => known
@@ -146,7 +157,10 @@ impl Prover<'_> {
                     .filter(|member| {
                         // The rest of the right side is what its own patterns do not match.
                         pattern.is_some()
-                            || !facts.patterned.iter().any(|own| own.pattern == member.pattern)
+                            || !facts
+                                .patterned
+                                .iter()
+                                .any(|own| own.pattern == member.pattern)
                     })
                     .map(|member| Some(member.node))
                     .chain([known.additional])
@@ -159,11 +173,14 @@ impl Prover<'_> {
             ways = choices
                 .iter()
                 .flat_map(|choice| {
-                    ways.iter().map(|way| way.iter().copied().chain(*choice).collect())
+                    ways.iter()
+                        .map(|way| way.iter().copied().chain(*choice).collect())
                 })
                 .collect::<Vec<Vec<NodeId>>>();
         }
-        ways.into_iter().map(|way| Conjunction::of(arena, way)).collect()
+        ways.into_iter()
+            .map(|way| Conjunction::of(arena, way))
+            .collect()
     }
 
     /// Whether every name a member may have meets `wanted`.
@@ -199,14 +216,19 @@ impl Prover<'_> {
         let arena = self.arena;
         let closed = left.facts(arena).filter(|facts| {
             facts.patterned.is_empty()
-                && facts.additional.is_some_and(|id| Arena::is_never(arena, id))
+                && facts
+                    .additional
+                    .is_some_and(|id| Arena::is_never(arena, id))
         });
         let count = |facts: &Facts| {
-            facts.properties.keys().filter(|name| left.may_have(arena, name)).count() as u64
+            facts
+                .properties
+                .keys()
+                .filter(|name| left.may_have(arena, name))
+                .count() as u64
         };
         let declared = closed.map(count).min();
         let allowed = self.allowed_names(left).map(|names| names.len() as u64);
         least(least(merged.members_max, declared), allowed)
     }
 }
-

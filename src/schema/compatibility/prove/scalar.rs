@@ -37,7 +37,10 @@ impl Prover<'_> {
 
 fn number(types: Types, merged: &Merged, facts: &Facts, unmet: &mut Vec<Aspect>) {
     let numbers = types.and(Types::NUMBER);
-    let inclusive = |value| Bound { value, exclusive: false };
+    let inclusive = |value| Bound {
+        value,
+        exclusive: false,
+    };
     // A lattice has a first and a last number, which may lie further inside than the bounds.
     if let Some(bound) = facts.min {
         let least = merged.least(numbers).map(inclusive).or(merged.min);
@@ -68,12 +71,20 @@ fn string(merged: &Merged, facts: &Facts, unmet: &mut Vec<Aspect>) {
         unmet.push(Aspect::MaxLength);
     }
     let matches = |pattern: &str| {
-        matches_all(pattern) || merged.patterns.iter().any(|known| known.as_ref() == pattern)
+        matches_all(pattern)
+            || merged
+                .patterns
+                .iter()
+                .any(|known| known.as_ref() == pattern)
     };
     if !facts.patterns.iter().all(|pattern| matches(pattern)) {
         unmet.push(Aspect::Pattern);
     }
-    if !facts.formats.iter().all(|format| merged.formats.contains(format)) {
+    if !facts
+        .formats
+        .iter()
+        .all(|format| merged.formats.contains(format))
+    {
         unmet.push(Aspect::Format);
     }
 }

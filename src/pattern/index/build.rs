@@ -1,0 +1,500 @@
+//! Building levels: which field of each conjunction to list it under, and what goes where.
+
+use rustc_hash::FxHashMap;
+
+use super::affixes::Affixes;
+use super::atoms::{Atom, NO_ATOM};
+use super::blocks::Blocks;
+use super::grams::{GramCounts, Grams};
+use super::level::{
+    AtomLists, Entry, Folded, Head, IS_LEVEL, Level, Listed, Lists, NO_LIST, PathTests, TextTests,
+};
+use super::ranges::Ranges;
+use super::segment::{Ask, Check, LocalPath, Segment, Test};
+use crate::pattern::op::{Cidr, Range};
+use crate::pattern::{Op, fold};
+
+const NONE: u32 = u32::MAX;
+
+/// A list longer than this becomes a level when its conjunctions have other fields to go by.
+const LIST_LENGTH_MAX: usize = 128;
+/// Values of a guard at most; each makes an entry.
+const GUARD_ATOMS_MAX: usize = 8;
+/// Tests of a field at most whose conjunctions are listed with guards.
+const GUARDED_TESTS_MAX: usize = 64;
+
+/// Builds the levels of a segment; the first is the one to begin with.
+pub(crate) fn build(segment: &Segment) -> (Box<[Level]>, Lists) {
+    let mut builder = Builder {
+        segment,
+        levels: Vec::new(),
+        lists: Lists::default(),
+    };
+    let all: Vec<u32> = (0..segment.conjunctions.len() as u32).collect();
+    builder.level(&all, &mut Vec::new());
+    builder.lists.heads.shrink_to_fit();
+    builder.lists.entries.shrink_to_fit();
+    (builder.levels.into(), builder.lists)
+}
+
+struct Builder<'s> {
+    segment: &'s Segment,
+    levels: Vec<Level>,
+    lists: Lists,
+}
+
+/// What a list of a level is under.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key<'s> {
+    Always,
+    Any(LocalPath),
+    Atom(LocalPath, Atom),
+    /// A test by its operator and operand.
+    Test(LocalPath, TestKey<'s>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum TestKey<'s> {
+    Prefix(&'s str),
+    Suffix(&'s str),
+    /// The fold of the text.
+    Folded(Box<[u8]>),
+    FoldedPrefix(Box<[u8]>),
+    FoldedSuffix(Box<[u8]>),
+    Gram(u64),
+    Block(u8, std::net::IpAddr),
+    /// By place: ranges are not compared.
+    Range(u32),
+}
+
+/// A level in the making.
+#[derive(Default)]
+struct Draft<'s> {
+    keys: FxHashMap<Key<'s>, u32>,
+    ranges: Vec<&'s Range>,
+    /// List and entry, in the order of conjunctions.
+    pairs: Vec<(u32, Entry)>,
+}
+
+/// How often things occur among the conjunctions of a level.
+#[derive(Default)]
+struct Counts {
+    atoms: FxHashMap<Atom, u32>,
+    paths: FxHashMap<LocalPath, u32>,
+    grams: FxHashMap<LocalPath, GramCounts>,
+}
+
+impl<'s> Builder<'s> {
+    /// Builds the level of some conjunctions that are not listed under `used` paths already.
+    fn level(&mut self, conjunctions: &[u32], used: &mut Vec<LocalPath>) -> u32 {
+        let number = self.levels.len() as u32;
+        self.levels.push(Level::default());
+        let counts = self.count(conjunctions, used);
+        let mut draft = Draft::default();
+        for conjunction in conjunctions {
+            self.list(*conjunction, used, &counts, &mut draft);
+        }
+        let base = self.add_lists(&draft);
+        let level = self.finish(&draft, base, number == 0);
+        self.levels[number as usize] = level;
+        self.split_long_lists(&draft, base, used);
+        number
+    }
+
+    fn count(&self, conjunctions: &[u32], used: &[LocalPath]) -> Counts {
+        let mut counts = Counts::default();
+        for conjunction in conjunctions {
+            for check in self.segment.checks_of(*conjunction) {
+                if !check.is_for_value() || used.contains(&check.path) {
+                    continue;
+                }
+                *counts.paths.entry(check.path).or_default() += 1;
+                for atom in self.atoms_of(check) {
+                    *counts.atoms.entry(*atom).or_default() += 1;
+                }
+                for op in self.ops_of(check) {
+                    if let Op::Wildcard(wildcard) = op {
+                        counts.grams.entry(check.path).or_default().add(wildcard);
+                    }
+                }
+            }
+        }
+        counts
+    }
+
+    /// The atoms that a check asks for.
+    fn atoms_of<'c>(&self, check: &'c Check) -> &'c [Atom]
+    where
+        's: 'c,
+    {
+        let segment: &'s Segment = self.segment;
+        match (check.ask, segment.test(check)) {
+            (Ask::Atom, _) => std::slice::from_ref(check.atom_ref()),
+            (_, Test::In { start, end }) => segment.set(start, end),
+            (_, Test::NotIn { .. } | Test::Field { .. }) => &[],
+        }
+    }
+
+    /// The operators of a check that are not plain values alone.
+    fn ops_of(&self, check: &Check) -> &'s [Op] {
+        let segment: &'s Segment = self.segment;
+        match (check.ask, segment.test(check)) {
+            (Ask::Value, Test::Field { slot, place }) => segment.field(slot, place).tests(),
+            _ => &[],
+        }
+    }
+
+    /// Lists a conjunction under its most selective field.
+    fn list(
+        &self,
+        conjunction: u32,
+        used: &[LocalPath],
+        counts: &Counts,
+        draft: &mut Draft<'s>,
+    ) {
+        let checks = self.segment.checks_of(conjunction);
+        let usable = |check: &&Check| check.is_for_value() && !used.contains(&check.path);
+        let cost = |check: &&Check| self.cost(check, counts);
+        let best = checks.iter().filter(usable).min_by(|one, other| cost(one).total_cmp(&cost(other)));
+        let bare = Entry {
+            conjunction,
+            guard_path: NONE,
+            guard: NO_ATOM,
+        };
+        let Some(best) = best else {
+            draft.push(Key::Always, bare);
+            return;
+        };
+        let mut keys = Vec::new();
+        self.keys(best, counts, &mut keys, draft);
+        let guard = checks
+            .iter()
+            .filter(usable)
+            .filter(|check| check.path != best.path)
+            .filter(|check| (1..=GUARD_ATOMS_MAX).contains(&self.atoms_of(check).len()))
+            .min_by(|one, other| cost(one).total_cmp(&cost(other)))
+            .filter(|_| keys.len() <= GUARDED_TESTS_MAX);
+        for key in keys {
+            let Some(guard) = guard else {
+                draft.push(key, bare);
+                continue;
+            };
+            for atom in self.atoms_of(guard) {
+                let entry = Entry {
+                    guard_path: guard.path,
+                    guard: *atom,
+                    ..bare
+                };
+                draft.push(key.clone(), entry);
+            }
+        }
+    }
+
+    /// About how many conjunctions of the level an event finds when one is listed by this field.
+    fn cost(&self, check: &Check, counts: &Counts) -> f64 {
+        let all = f64::from(counts.paths.get(&check.path).copied().unwrap_or_default());
+        let of_atom = |atom: &Atom| f64::from(counts.atoms.get(atom).copied().unwrap_or_default());
+        let atoms = self.atoms_of(check);
+        if !atoms.is_empty() {
+            return atoms.iter().map(of_atom).sum();
+        }
+        let ops = self.ops_of(check);
+        if ops.is_empty() {
+            return all + 4.0;
+        }
+        ops.iter().map(|op| op_cost(op, all)).sum()
+    }
+
+    /// The keys that a check's tests are listed under.
+    fn keys(&self, check: &Check, counts: &Counts, keys: &mut Vec<Key<'s>>, draft: &mut Draft<'s>) {
+        let path = check.path;
+        let atoms = self.atoms_of(check);
+        if !atoms.is_empty() {
+            keys.extend(atoms.iter().map(|atom| Key::Atom(path, *atom)));
+            return;
+        }
+        let ops = self.ops_of(check);
+        if ops.is_empty() {
+            keys.push(Key::Any(path));
+        }
+        for op in ops {
+            let key = self.key_of(path, op, counts, draft);
+            keys.push(key);
+        }
+        if keys.contains(&Key::Any(path)) {
+            keys.clear();
+            keys.push(Key::Any(path));
+        }
+    }
+
+    fn key_of(
+        &self,
+        path: LocalPath,
+        op: &'s Op,
+        counts: &Counts,
+        draft: &mut Draft<'s>,
+    ) -> Key<'s> {
+        let key = match op {
+            Op::Exact(scalar) => {
+                return Key::Atom(path, self.segment.atoms.find_scalar(path as usize, scalar));
+            }
+            Op::Numeric(range) => {
+                if let Some(number) = range.as_point() {
+                    let atom = self.segment.atoms.find_number(path as usize, number);
+                    return Key::Atom(path, atom);
+                }
+                draft.ranges.push(range);
+                TestKey::Range(draft.ranges.len() as u32 - 1)
+            }
+            Op::Prefix(text) => TestKey::Prefix(text),
+            Op::Suffix(text) => TestKey::Suffix(text),
+            Op::IgnoreCase(text) => TestKey::Folded(folded(text)),
+            Op::PrefixIgnoreCase(text) => TestKey::FoldedPrefix(folded(text)),
+            Op::SuffixIgnoreCase(text) => TestKey::FoldedSuffix(folded(text)),
+            Op::Cidr(block) => TestKey::Block(block.bits, block.first),
+            Op::Wildcard(wildcard) => {
+                let rarest = counts.grams.get(&path).and_then(|grams| grams.rarest(wildcard));
+                match rarest {
+                    Some(gram) => TestKey::Gram(gram),
+                    None => return Key::Any(path),
+                }
+            }
+            Op::AllOf(tests) => {
+                let best = tests
+                    .iter()
+                    .filter(|test| !matches!(test, Op::Wildcard(_) | Op::Exact(_)))
+                    .filter(|test| !matches!(test, Op::Numeric(range) if range.as_point().is_some()))
+                    .min_by(|one, other| op_cost(one, 1e6).total_cmp(&op_cost(other, 1e6)));
+                return best.map_or(Key::Any(path), |test| self.key_of(path, test, counts, draft));
+            }
+            Op::AnythingBut(_) | Op::Exists(_) => return Key::Any(path),
+        };
+        Key::Test(path, key)
+    }
+
+    /// Turns the draft's pairs into lists, one for each key in the order of keys.
+    fn add_lists(&mut self, draft: &Draft<'s>) -> u32 {
+        let base = self.lists.heads.len() as u32;
+        let mut lengths = vec![0u32; draft.keys.len()];
+        for (list, _) in &draft.pairs {
+            lengths[*list as usize] += 1;
+        }
+        let mut start = self.lists.entries.len() as u32;
+        let mut places = Vec::with_capacity(lengths.len());
+        for length in lengths {
+            self.lists.heads.push(Head { start, length });
+            places.push(start as usize);
+            start += length;
+        }
+        let empty = Entry {
+            conjunction: 0,
+            guard_path: NONE,
+            guard: NO_ATOM,
+        };
+        self.lists.entries.resize(start as usize, empty);
+        for (list, entry) in &draft.pairs {
+            let place = &mut places[*list as usize];
+            self.lists.entries[*place] = *entry;
+            *place += 1;
+        }
+        base
+    }
+
+    fn finish(&self, draft: &Draft<'s>, base: u32, is_first: bool) -> Level {
+        let mut by_path: FxHashMap<LocalPath, PathDraft> = FxHashMap::default();
+        let mut atoms = Vec::new();
+        let mut always = NO_LIST;
+        for (key, list) in &draft.keys {
+            let list = base + list;
+            match key {
+                Key::Always => always = list,
+                Key::Any(path) => by_path.entry(*path).or_default().any = Some(list),
+                Key::Atom(path, atom) => {
+                    by_path.entry(*path).or_default().has_atoms = true;
+                    atoms.push((*atom, list));
+                }
+                Key::Test(path, test) => by_path.entry(*path).or_default().add(test, list),
+            }
+        }
+        let mut paths: Vec<PathTests> = by_path
+            .into_iter()
+            .map(|(path, tests)| tests.finish(path, &draft.ranges))
+            .collect();
+        paths.sort_unstable_by_key(|tests| tests.path);
+        let mut places = Vec::new();
+        if is_first {
+            places.resize(self.segment.paths.len(), NONE);
+            for (place, tests) in (0..).zip(&paths) {
+                places[tests.path as usize] = place;
+            }
+        }
+        Level {
+            paths: paths.into(),
+            by_path: places.into(),
+            always,
+            lists_by_atom: self.atom_lists(atoms, is_first),
+        }
+    }
+
+    fn atom_lists(&self, mut atoms: Vec<(Atom, u32)>, is_first: bool) -> AtomLists {
+        if !is_first {
+            atoms.sort_unstable();
+            return AtomLists::Sorted(atoms.into());
+        }
+        let mut lists = vec![NO_LIST; self.segment.atoms.len()];
+        for (atom, list) in atoms {
+            lists[atom as usize] = list;
+        }
+        AtomLists::Dense(lists.into())
+    }
+
+    /// Gives long lists a level of their own, where most of their conjunctions have another field.
+    fn split_long_lists(&mut self, draft: &Draft<'s>, base: u32, used: &mut Vec<LocalPath>) {
+        for (key, list) in &draft.keys {
+            let path = match key {
+                Key::Always => continue,
+                Key::Any(path) | Key::Atom(path, _) | Key::Test(path, _) => *path,
+            };
+            let list = base + list;
+            let Listed::Entries(entries) = self.lists.get(list) else {
+                continue;
+            };
+            if entries.len() <= LIST_LENGTH_MAX {
+                continue;
+            }
+            let mut conjunctions: Vec<u32> = entries.iter().map(|entry| entry.conjunction).collect();
+            conjunctions.sort_unstable();
+            conjunctions.dedup();
+            used.push(path);
+            let others = conjunctions.iter().filter(|one| self.has_other_field(**one, used)).count();
+            if others * 2 > conjunctions.len() && conjunctions.len() > LIST_LENGTH_MAX {
+                let level = self.level(&conjunctions, used);
+                self.lists.heads[list as usize] = Head {
+                    start: level,
+                    length: IS_LEVEL,
+                };
+            }
+            used.pop();
+        }
+    }
+
+    fn has_other_field(&self, conjunction: u32, used: &[LocalPath]) -> bool {
+        let checks = self.segment.checks_of(conjunction);
+        checks.iter().any(|check| check.is_for_value() && !used.contains(&check.path))
+    }
+}
+
+/// About how many of `all` conjunctions with a field a value finds through one test.
+fn op_cost(op: &Op, all: f64) -> f64 {
+    let by_length = |length: usize| 2.0 + all * 0.5f64.powi(length.min(30) as i32);
+    match op {
+        Op::Exact(_) => 1.0,
+        Op::IgnoreCase(_) => 1.5,
+        Op::Prefix(text)
+        | Op::Suffix(text)
+        | Op::PrefixIgnoreCase(text)
+        | Op::SuffixIgnoreCase(text) => by_length(text.len()),
+        Op::Wildcard(wildcard) => {
+            4.0 + by_length(wildcard.pieces().iter().map(|piece| piece.len()).sum())
+        }
+        Op::Cidr(block) => by_length(usize::from(block.bits) / 4),
+        Op::Numeric(range) => match (&range.lower, &range.upper) {
+            _ if range.as_point().is_some() => 1.0,
+            (Some(_), Some(_)) => 3.0 + all / 4.0,
+            _ => 3.0 + all / 2.0,
+        },
+        Op::AllOf(tests) => tests.iter().map(|test| op_cost(test, all)).fold(all, f64::min),
+        Op::AnythingBut(_) | Op::Exists(_) => 4.0 + all,
+    }
+}
+
+impl<'s> Draft<'s> {
+    fn push(&mut self, key: Key<'s>, entry: Entry) {
+        let next = self.keys.len() as u32;
+        let list = *self.keys.entry(key).or_insert(next);
+        self.pairs.push((list, entry));
+    }
+}
+
+fn folded(text: &str) -> Box<[u8]> {
+    let mut key = Vec::with_capacity(text.len());
+    fold::key(text.as_bytes(), &mut key);
+    key.into()
+}
+
+fn reversed(text: &[u8]) -> Vec<u8> {
+    text.iter().rev().copied().collect()
+}
+
+/// The tests of a path in the making.
+#[derive(Default)]
+struct PathDraft {
+    any: Option<u32>,
+    has_atoms: bool,
+    prefixes: Vec<(Vec<u8>, u32)>,
+    suffixes: Vec<(Vec<u8>, u32)>,
+    whole: FxHashMap<Box<[u8]>, u32>,
+    folded_prefixes: Vec<(Vec<u8>, u32)>,
+    folded_suffixes: Vec<(Vec<u8>, u32)>,
+    grams: Vec<(u64, u32)>,
+    blocks: Option<Blocks>,
+    ranges: Vec<(u32, u32)>,
+}
+
+impl PathDraft {
+    fn add(&mut self, test: &TestKey<'_>, list: u32) {
+        match test {
+            TestKey::Prefix(text) => self.prefixes.push((text.as_bytes().into(), list)),
+            TestKey::Suffix(text) => self.suffixes.push((reversed(text.as_bytes()), list)),
+            TestKey::Folded(text) => {
+                self.whole.insert(text.clone(), list);
+            }
+            TestKey::FoldedPrefix(text) => self.folded_prefixes.push((text.to_vec(), list)),
+            TestKey::FoldedSuffix(text) => self.folded_suffixes.push((reversed(text), list)),
+            TestKey::Gram(gram) => self.grams.push((*gram, list)),
+            TestKey::Block(bits, first) => {
+                let block = Cidr {
+                    first: *first,
+                    bits: *bits,
+                };
+                self.blocks.get_or_insert_default().add(&block, list);
+            }
+            TestKey::Range(place) => self.ranges.push((*place, list)),
+        }
+    }
+
+    fn finish(self, path: LocalPath, ranges: &[&Range]) -> PathTests {
+        let affixes = |pairs: Vec<_>| (!pairs.is_empty()).then(|| Affixes::build(pairs));
+        let folded = Folded {
+            whole: self.whole,
+            prefixes: affixes(self.folded_prefixes),
+            suffixes: affixes(self.folded_suffixes),
+        };
+        let has_folded =
+            !folded.whole.is_empty() || folded.prefixes.is_some() || folded.suffixes.is_some();
+        let texts = TextTests {
+            prefixes: affixes(self.prefixes),
+            suffixes: affixes(self.suffixes),
+            folded: has_folded.then_some(folded),
+            grams: (!self.grams.is_empty()).then(|| Grams::build(&self.grams)),
+            blocks: self.blocks,
+        };
+        let has_texts = texts.prefixes.is_some()
+            || texts.suffixes.is_some()
+            || texts.folded.is_some()
+            || texts.grams.is_some()
+            || texts.blocks.is_some();
+        let members: Vec<(Range, u32)> = self
+            .ranges
+            .into_iter()
+            .map(|(place, list)| (ranges[place as usize].clone(), list))
+            .collect();
+        PathTests {
+            path,
+            any: self.any.unwrap_or(NO_LIST),
+            has_atoms: self.has_atoms,
+            texts: has_texts.then(|| texts.into()),
+            ranges: (!members.is_empty()).then(|| Ranges::build(members)),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! How candidates are found. Every conjunction is listed under the tests of one field, its most
+//! selective; a value of an event is looked up among the tests at its path, and only the
+//! conjunctions listed under a test that holds are looked at. Long lists get a level of their own,
+//! by the next field. Nothing of one rule is ever merged with another, so rules cannot change each
+//! other.
+
+use rustc_hash::FxHashMap;
+
+use super::affixes::Affixes;
+use super::atoms::Atom;
+use super::blocks::Blocks;
+use super::grams::Grams;
+use super::ranges::Ranges;
+use super::segment::LocalPath;
+
+/// No list.
+pub(crate) const NO_LIST: u32 = u32::MAX;
+/// A conjunction in a list, with an atom that one of its other fields asks for, as a first filter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) conjunction: u32,
+    /// [`u32::MAX`] for an entry without guard.
+    pub(crate) guard_path: LocalPath,
+    pub(crate) guard: Atom,
+}
+
+/// The lists of all levels.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    pub(super) heads: Vec<Head>,
+    pub(super) entries: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    pub(super) start: u32,
+    /// [`IS_LEVEL`] when `start` is a level.
+    pub(super) length: u32,
+}
+
+/// Marks a list that is a level.
+pub(super) const IS_LEVEL: u32 = u32::MAX;
+
+/// What is listed under a test.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Listed<'l> {
+    Entries(&'l [Entry]),
+    Level(u32),
+}
+
+/// Conjunctions by the tests of one field each.
+#[derive(Debug, Default)]
+pub(crate) struct Level {
+    /// Sorted by path.
+    pub(crate) paths: Box<[PathTests]>,
+    /// The place in `paths` of each local path; only the first level has it.
+    pub(super) by_path: Box<[u32]>,
+    /// Conjunctions that no value is needed for.
+    pub(crate) always: u32,
+    pub(super) lists_by_atom: AtomLists,
+}
+
+/// The list of each atom that has one: by number in the first level, in order in the others.
+#[derive(Debug)]
+pub(super) enum AtomLists {
+    Dense(Box<[u32]>),
+    Sorted(Box<[(Atom, u32)]>),
+}
+
+impl Default for AtomLists {
+    fn default() -> Self {
+        Self::Sorted(Box::default())
+    }
+}
+
+/// The tests at one path that conjunctions are listed under.
+#[derive(Debug)]
+pub(crate) struct PathTests {
+    pub(crate) path: LocalPath,
+    /// Listed under any value at all.
+    pub(crate) any: u32,
+    pub(crate) has_atoms: bool,
+    pub(crate) texts: Option<Box<TextTests>>,
+    pub(crate) ranges: Option<Ranges>,
+}
+
+/// The tests of text other than equality.
+#[derive(Debug, Default)]
+pub(crate) struct TextTests {
+    pub(crate) prefixes: Option<Affixes>,
+    pub(crate) suffixes: Option<Affixes>,
+    pub(crate) folded: Option<Folded>,
+    pub(crate) grams: Option<Grams>,
+    pub(crate) blocks: Option<Blocks>,
+}
+
+/// The tests of text in any case, by its fold.
+#[derive(Debug, Default)]
+pub(crate) struct Folded {
+    pub(crate) whole: FxHashMap<Box<[u8]>, u32>,
+    pub(crate) prefixes: Option<Affixes>,
+    pub(crate) suffixes: Option<Affixes>,
+}
+
+impl Lists {
+    pub(crate) fn get(&self, list: u32) -> Listed<'_> {
+        let head = self.heads[list as usize];
+        if head.length == IS_LEVEL {
+            return Listed::Level(head.start);
+        }
+        Listed::Entries(&self.entries[head.start as usize..][..head.length as usize])
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.heads.capacity() * size_of::<Head>() + self.entries.capacity() * size_of::<Entry>()
+    }
+}
+
+impl Level {
+    /// The tests at a local path.
+    pub(crate) fn tests_at(&self, path: LocalPath) -> Option<&PathTests> {
+        if self.by_path.is_empty() {
+            let place = self.paths.binary_search_by_key(&path, |tests| tests.path);
+            return place.ok().map(|place| &self.paths[place]);
+        }
+        self.paths.get(self.by_path[path as usize] as usize)
+    }
+
+    /// The list of an atom, or [`NO_LIST`].
+    pub(crate) fn list_of(&self, atom: Atom) -> u32 {
+        match &self.lists_by_atom {
+            AtomLists::Dense(lists) => lists.get(atom as usize).copied().unwrap_or(NO_LIST),
+            AtomLists::Sorted(lists) => lists
+                .binary_search_by_key(&atom, |(atom, _)| *atom)
+                .map_or(NO_LIST, |place| lists[place].1),
+        }
+    }
+
+    /// Heap bytes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let atoms = match &self.lists_by_atom {
+            AtomLists::Dense(lists) => lists.len() * 4,
+            AtomLists::Sorted(lists) => lists.len() * 8,
+        };
+        let tests = self.paths.iter().map(PathTests::bytes).sum::<usize>();
+        atoms + tests + self.by_path.len() * 4
+    }
+}
+
+impl PathTests {
+    fn bytes(&self) -> usize {
+        let affixes = |set: &Option<Affixes>| set.as_ref().map_or(0, Affixes::bytes);
+        let texts = self.texts.as_ref().map_or(0, |texts| {
+            let folded = texts.folded.as_ref().map_or(0, |folded| {
+                let whole: usize = folded.whole.keys().map(|text| text.len() + 40).sum();
+                whole + affixes(&folded.prefixes) + affixes(&folded.suffixes)
+            });
+            size_of::<TextTests>()
+                + affixes(&texts.prefixes)
+                + affixes(&texts.suffixes)
+                + texts.grams.as_ref().map_or(0, Grams::bytes)
+                + texts.blocks.as_ref().map_or(0, Blocks::bytes)
+                + folded
+        });
+        size_of::<Self>() + texts + self.ranges.as_ref().map_or(0, Ranges::bytes)
+    }
+}
+

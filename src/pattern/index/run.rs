@@ -1,0 +1,471 @@
+//! Matching one event against one segment: candidates from the levels, then their checks.
+
+use super::RuleId;
+use super::arrays::{Sweep, TwoRoutes};
+use super::atoms::{Atom, NO_ATOM};
+use super::level::{self, Folded, Level, Listed, NO_LIST, PathTests, TextTests};
+use super::segment::{Ask, Check, LocalPath, Segment, Slot, Test};
+use crate::pattern::combine::{self, Entry, Needs};
+use crate::pattern::fold;
+use crate::pattern::input::Input;
+use crate::pattern::leaves::{Leaf, Leaves, NO_ELEMENT};
+use crate::pattern::limits::LimitReached;
+use crate::pattern::op::Value;
+use crate::pattern::op::cidr;
+use crate::pattern::paths::Paths;
+
+/// An entry without guard.
+const NO_GUARD: LocalPath = u32::MAX;
+
+/// Memory that is used again from event to event.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    /// The atom of the only value at each local path, once it was looked up.
+    path_atoms: Vec<PathAtom>,
+    /// The atom of each leaf, once it was looked up.
+    leaf_atoms: Vec<Atom>,
+    /// For each conjunction the last run in which it was checked.
+    checked: Vec<u32>,
+    run: u32,
+    folded: Vec<u8>,
+    reversed: Vec<u8>,
+    sweep: Sweep,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct PathAtom {
+    run: u32,
+    atom: Atom,
+}
+
+/// A leaf whose atom was not looked up yet.
+const UNKNOWN: Atom = u32::MAX - 1;
+/// A path with several values.
+const SEVERAL: Atom = u32::MAX - 2;
+
+/// Work that may still be done for the event.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    pub(crate) left: u64,
+    pub(crate) work_max: u64,
+}
+
+impl Budget {
+    pub(crate) fn spend(&mut self, steps: u64) -> Result<(), LimitReached> {
+        self.left = self.left.checked_sub(steps).ok_or(LimitReached::Work {
+            work_max: self.work_max,
+        })?;
+        Ok(())
+    }
+}
+
+/// One event and one segment.
+pub(crate) struct Run<'r> {
+    pub(crate) segment: &'r Segment,
+    pub(crate) input: &'r Input<'r>,
+    pub(crate) leaves: &'r Leaves,
+    pub(crate) paths: &'r Paths,
+    pub(crate) buffers: &'r mut Buffers,
+    pub(crate) budget: &'r mut Budget,
+    pub(crate) matched: &'r mut Vec<RuleId>,
+    /// Rules that are no longer there, by bit.
+    pub(crate) removed: &'r [u64],
+}
+
+impl Run<'_> {
+    /// Adds the rules that match to `matched`, some perhaps twice.
+    pub(crate) fn run(&mut self) -> Result<(), LimitReached> {
+        self.begin();
+        let segment = self.segment;
+        let Some(level) = segment.levels.first() else {
+            return Ok(());
+        };
+        if level.always != NO_LIST {
+            self.list(level.always)?;
+        }
+        for place in 0..self.leaves.leaves.len() as u32 {
+            let leaf = self.leaves.leaves[place as usize];
+            let Some(path) = segment.local(leaf.path) else {
+                continue;
+            };
+            if let Some(tests) = level.tests_at(path) {
+                self.leaf(level, tests, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        let buffers = &mut *self.buffers;
+        buffers.run = buffers.run.wrapping_add(1);
+        if buffers.run == 0 {
+            buffers.run = 1;
+            buffers.checked.fill(0);
+            buffers.path_atoms.fill(PathAtom::default());
+        }
+        grow(&mut buffers.checked, self.segment.conjunctions.len(), 0);
+        grow(&mut buffers.path_atoms, self.segment.paths.len(), PathAtom::default());
+        buffers.leaf_atoms.clear();
+        buffers.leaf_atoms.resize(self.leaves.leaves.len(), UNKNOWN);
+    }
+
+    fn level(&mut self, number: u32) -> Result<(), LimitReached> {
+        let segment = self.segment;
+        let level = &segment.levels[number as usize];
+        if level.always != NO_LIST {
+            self.list(level.always)?;
+        }
+        for tests in &level.paths {
+            let mut next = self.leaves.last_at(segment.paths[tests.path as usize]);
+            while let Some(place) = next {
+                self.leaf(level, tests, place)?;
+                next = self.leaves.earlier(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the lists that one value is under.
+    fn leaf(&mut self, level: &Level, tests: &PathTests, place: u32) -> Result<(), LimitReached> {
+        self.budget.spend(1)?;
+        if tests.any != NO_LIST {
+            self.list(tests.any)?;
+        }
+        if tests.has_atoms {
+            let atom = self.leaf_atom(tests.path, place);
+            let list = level.list_of(atom);
+            if list != NO_LIST {
+                self.list(list)?;
+            }
+        }
+        if tests.texts.is_none() && tests.ranges.is_none() {
+            return Ok(());
+        }
+        let leaves = self.leaves;
+        let value = leaves.value(&leaves.leaves[place as usize], self.input);
+        match (value, &tests.texts, &tests.ranges) {
+            (Value::Text(text), Some(tests), _) => self.text(tests, text),
+            (Value::Number(number), _, Some(ranges)) => {
+                let mut outcome = Ok(());
+                ranges.each(number, &mut |list| {
+                    if outcome.is_ok() {
+                        outcome = self.list(list);
+                    }
+                });
+                outcome
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn text(&mut self, tests: &TextTests, text: &[u8]) -> Result<(), LimitReached> {
+        let mut outcome = Ok(());
+        let mut found = |run: &mut Self, list: u32| {
+            if outcome.is_ok() {
+                outcome = run.list(list);
+            }
+        };
+        if let Some(prefixes) = &tests.prefixes {
+            prefixes.each(text, |list| found(self, list));
+        }
+        if let Some(suffixes) = &tests.suffixes {
+            let reversed = self.reverse(text);
+            suffixes.each(&reversed, |list| found(self, list));
+            self.buffers.reversed = reversed;
+        }
+        if let Some(grams) = &tests.grams {
+            grams.each(text, |list| found(self, list));
+        }
+        if let Some(blocks) = &tests.blocks
+            && let Some(address) = cidr::read_address(text)
+        {
+            blocks.each(address, |list| found(self, list));
+        }
+        outcome?;
+        match &tests.folded {
+            Some(tests) => self.folded(tests, text),
+            None => Ok(()),
+        }
+    }
+
+    fn folded(&mut self, tests: &Folded, text: &[u8]) -> Result<(), LimitReached> {
+        let mut folded = std::mem::take(&mut self.buffers.folded);
+        folded.clear();
+        fold::key(text, &mut folded);
+        let mut outcome = Ok(());
+        let mut found = |run: &mut Self, list: u32| {
+            if outcome.is_ok() {
+                outcome = run.list(list);
+            }
+        };
+        if let Some(list) = tests.whole.get(folded.as_slice()) {
+            found(self, *list);
+        }
+        if let Some(prefixes) = &tests.prefixes {
+            prefixes.each(&folded, |list| found(self, list));
+        }
+        if let Some(suffixes) = &tests.suffixes {
+            let reversed = self.reverse(&folded);
+            suffixes.each(&reversed, |list| found(self, list));
+            self.buffers.reversed = reversed;
+        }
+        self.buffers.folded = folded;
+        outcome
+    }
+
+    /// The text backwards, in a buffer that the caller gives back.
+    fn reverse(&mut self, text: &[u8]) -> Vec<u8> {
+        let mut reversed = std::mem::take(&mut self.buffers.reversed);
+        reversed.clear();
+        reversed.extend(text.iter().rev());
+        reversed
+    }
+
+    fn list(&mut self, list: u32) -> Result<(), LimitReached> {
+        let segment = self.segment;
+        match segment.lists.get(list) {
+            Listed::Level(level) => self.level(level),
+            Listed::Entries(entries) => {
+                self.budget.spend(entries.len() as u64)?;
+                for entry in entries {
+                    if self.guard_holds(entry) {
+                        self.candidate(entry.conjunction)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn guard_holds(&mut self, entry: &level::Entry) -> bool {
+        if entry.guard_path == NO_GUARD {
+            return true;
+        }
+        let atom = self.path_atom(entry.guard_path);
+        atom == entry.guard || atom == SEVERAL
+    }
+
+    fn candidate(&mut self, conjunction: u32) -> Result<(), LimitReached> {
+        let checked = &mut self.buffers.checked[conjunction as usize];
+        if *checked == self.buffers.run {
+            return Ok(());
+        }
+        *checked = self.buffers.run;
+        let segment = self.segment;
+        let slot = segment.conjunctions[conjunction as usize].slot;
+        if self.is_removed(slot) {
+            return Ok(());
+        }
+        let checks = segment.checks_of(conjunction);
+        let mut apart = 0;
+        for check in checks {
+            match self.check(check)? {
+                Verdict::Fails => return Ok(()),
+                Verdict::Holds => {}
+                Verdict::HoldsInList => apart += 1,
+                Verdict::DependsOnList => apart += 2,
+            }
+        }
+        if apart > 1 && !self.hold_together(checks)? {
+            return Ok(());
+        }
+        self.matched.push(segment.rules[slot as usize]);
+        Ok(())
+    }
+
+    fn is_removed(&self, slot: Slot) -> bool {
+        self.removed
+            .get(slot as usize / 64)
+            .is_some_and(|word| word >> (slot % 64) & 1 == 1)
+    }
+
+    fn check(&mut self, check: &Check) -> Result<Verdict, LimitReached> {
+        if check.ask == Ask::Atom {
+            let atom = self.path_atom(check.path);
+            if atom != SEVERAL {
+                let leaf = self.leaves.last_at(self.segment.paths[check.path as usize]);
+                return Ok(match leaf {
+                    Some(place) if atom == check.atom() => self.place_of(place),
+                    _ => Verdict::Fails,
+                });
+            }
+        }
+        self.check_each(check)
+    }
+
+    fn place_of(&self, place: u32) -> Verdict {
+        if self.leaves.leaves[place as usize].element == NO_ELEMENT {
+            Verdict::Holds
+        } else {
+            Verdict::HoldsInList
+        }
+    }
+
+    fn check_each(&mut self, check: &Check) -> Result<Verdict, LimitReached> {
+        let mut next = self.leaves.last_at(self.segment.paths[check.path as usize]);
+        let mut verdict = match (next, check.ask) {
+            (None, Ask::Either | Ask::Absence) => return Ok(Verdict::Holds),
+            (None, Ask::Value | Ask::Atom) => return Ok(Verdict::Fails),
+            (Some(_), _) => Verdict::Fails,
+        };
+        let mut all_in_lists = true;
+        let mut steps = 0;
+        while let Some(place) = next {
+            steps += 1;
+            let in_list = self.leaves.leaves[place as usize].element != NO_ELEMENT;
+            all_in_lists &= in_list;
+            if check.ask != Ask::Absence && self.passes(check, place) {
+                if !in_list {
+                    verdict = Verdict::Holds;
+                    break;
+                }
+                verdict = Verdict::HoldsInList;
+            }
+            next = self.leaves.earlier(place);
+        }
+        self.budget.spend(steps)?;
+        if matches!(check.ask, Ask::Either | Ask::Absence)
+            && all_in_lists
+            && !matches!(verdict, Verdict::Holds)
+        {
+            return Ok(Verdict::DependsOnList);
+        }
+        Ok(verdict)
+    }
+
+    /// Whether one value passes the test of a check.
+    fn passes(&mut self, check: &Check, place: u32) -> bool {
+        if check.ask == Ask::Atom {
+            return self.leaf_atom(check.path, place) == check.atom();
+        }
+        let segment = self.segment;
+        match segment.test(check) {
+            Test::In { start, end } => {
+                let atom = self.leaf_atom(check.path, place);
+                contains(segment.set(start, end), atom)
+            }
+            Test::NotIn { start, end } => {
+                let atom = self.leaf_atom(check.path, place);
+                !contains(segment.set(start, end), atom)
+            }
+            Test::Field { slot, place: field } => {
+                let leaf = &self.leaves.leaves[place as usize];
+                let value = self.leaves.value(leaf, self.input);
+                let tests = segment.field(slot, field).tests();
+                tests.iter().any(|test| test.holds(&value))
+            }
+        }
+    }
+
+    /// The atom of the only value at a path, [`NO_ATOM`] when there is none, or [`SEVERAL`].
+    fn path_atom(&mut self, path: LocalPath) -> Atom {
+        let known = self.buffers.path_atoms[path as usize];
+        if known.run == self.buffers.run {
+            return known.atom;
+        }
+        let atom = match self.leaves.last_at(self.segment.paths[path as usize]) {
+            None => NO_ATOM,
+            Some(place) if self.leaves.earlier(place).is_some() => SEVERAL,
+            Some(place) => self.leaf_atom(path, place),
+        };
+        self.buffers.path_atoms[path as usize] = PathAtom {
+            run: self.buffers.run,
+            atom,
+        };
+        atom
+    }
+
+    fn leaf_atom(&mut self, path: LocalPath, place: u32) -> Atom {
+        let known = self.buffers.leaf_atoms[place as usize];
+        if known != UNKNOWN {
+            return known;
+        }
+        let leaf: &Leaf = &self.leaves.leaves[place as usize];
+        let value = self.leaves.value(leaf, self.input);
+        let atom = self.segment.atoms.find(path as usize, &value);
+        self.buffers.leaf_atoms[place as usize] = atom;
+        atom
+    }
+
+    /// Whether checks that each hold alone hold within one choice of list elements.
+    fn hold_together(&mut self, checks: &[Check]) -> Result<bool, LimitReached> {
+        let elements = self.leaves.elements.len() + self.leaves.arrays.len();
+        self.budget.spend(elements as u64)?;
+        let mut sweep = std::mem::take(&mut self.buffers.sweep);
+        sweep.begin(self.leaves);
+        let outcome = self
+            .each_value(checks, |entry| sweep.add(entry.element, entry.field, entry.passes))
+            .map(|()| {
+                for (place, check) in checks.iter().enumerate() {
+                    let path = self.segment.paths[check.path as usize];
+                    sweep.ask(1 << place, check.ask, path);
+                }
+                sweep.decide(self.leaves, self.paths)
+            });
+        let needs = sweep.needs();
+        self.buffers.sweep = sweep;
+        match outcome? {
+            Ok(verdict) => Ok(verdict),
+            Err(TwoRoutes) => self.hold_together_by_search(needs, checks),
+        }
+    }
+
+    fn hold_together_by_search(
+        &mut self,
+        needs: Needs,
+        checks: &[Check],
+    ) -> Result<bool, LimitReached> {
+        let mut entries = Vec::new();
+        self.each_value(checks, |entry| entries.push(entry))?;
+        combine::hold_together(needs, &entries, self.leaves).map_err(|combine::TooManyChoices| {
+            LimitReached::Work {
+                work_max: self.budget.work_max,
+            }
+        })
+    }
+
+    fn each_value(
+        &mut self,
+        checks: &[Check],
+        mut add: impl FnMut(Entry),
+    ) -> Result<(), LimitReached> {
+        for (place, check) in checks.iter().enumerate() {
+            let mut next = self.leaves.last_at(self.segment.paths[check.path as usize]);
+            while let Some(leaf) = next {
+                self.budget.spend(1)?;
+                add(Entry {
+                    element: self.leaves.leaves[leaf as usize].element,
+                    field: 1 << place,
+                    passes: check.ask != Ask::Absence && self.passes(check, leaf),
+                });
+                next = self.leaves.earlier(leaf);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a check comes to when nothing else is asked.
+#[derive(Debug, Clone, Copy)]
+enum Verdict {
+    Fails,
+    Holds,
+    /// Only values inside lists pass.
+    HoldsInList,
+    /// Whether it holds depends on which elements of lists are chosen.
+    DependsOnList,
+}
+
+fn contains(set: &[Atom], atom: Atom) -> bool {
+    if set.len() <= 8 {
+        set.contains(&atom)
+    } else {
+        set.binary_search(&atom).is_ok()
+    }
+}
+
+fn grow<T: Clone>(buffer: &mut Vec<T>, length: usize, with: T) {
+    if buffer.len() < length {
+        buffer.resize(length, with);
+    }
+}

@@ -1,0 +1,356 @@
+//! Builds everything, serves until told to stop, and stops in order.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{self, Api, auth};
+use crate::blob::{self, Blobs};
+use crate::catalog::{ChangeError, Live};
+use crate::clock::Clock;
+use crate::config::{Config, PrivateAddresses};
+use crate::delivery::link::{KEY_BYTES, Links};
+use crate::delivery::{self, Deliveries};
+use crate::document::Finding;
+use crate::ingest::Ingest;
+use crate::store::sqlite::{self, Sqlite};
+use crate::store::{self, Store};
+use crate::target::{Senders, webhook};
+use crate::telemetry::{self, Metrics};
+
+/// Wait after a connection could not be accepted, such as for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Name under which the key that signs blob addresses is kept.
+const LINK_KEY: &str = "blob-address-key";
+
+/// Why the server could not start or went down.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Logs and traces cannot be set up.
+    #[error("logs or traces cannot be set up")]
+    Telemetry(#[from] telemetry::Error),
+    /// The data folder cannot be made.
+    #[error("the data folder {folder} cannot be made; give another one with --data-dir")]
+    Folder {
+        folder: String,
+        source: std::io::Error,
+    },
+    /// The database cannot be opened.
+    #[error("the database cannot be opened")]
+    Store(#[from] store::Error),
+    /// The blob store cannot be opened.
+    #[error("the blob store cannot be opened")]
+    Blobs(#[from] blob::Error),
+    /// Stored documents are no longer valid.
+    #[error("{} stored documents are no longer valid", .0.len())]
+    Documents(Vec<Finding>),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        address: SocketAddr,
+        source: std::io::Error,
+    },
+    /// The address can be reached by others, and nobody would have to show a key.
+    #[error(
+        "{address} can be reached from other machines and there is no API key: make one with \
+         `dak keys create --scope admin --data-dir DIR`, or say --insecure"
+    )]
+    Exposed { address: SocketAddr },
+    /// The signals of the operating system cannot be watched.
+    #[error("signals cannot be watched")]
+    Signals(#[source] std::io::Error),
+}
+
+/// Serves until SIGTERM or SIGINT, then stops in order.
+///
+/// # Errors
+/// When something cannot be opened; what goes wrong later is logged and answered instead.
+pub async fn run(config: Config) -> Result<(), Error> {
+    let telemetry = telemetry::init(&config.telemetry)?;
+    let stop = signals()?;
+    let running = start(config, Clock::system()).await?;
+    tracing::info!(
+        address = %running.address,
+        version = env!("CARGO_PKG_VERSION"),
+        "dak is ready"
+    );
+    stop.cancelled().await;
+    tracing::info!("stopping: no new connections, finishing what is under way");
+    running.stop().await;
+    if let Err(error) = telemetry.shutdown().await {
+        tracing::warn!(%error, "some spans were lost");
+    }
+    Ok(())
+}
+
+fn signals() -> Result<CancellationToken, Error> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signals)?;
+    let token = CancellationToken::new();
+    tokio::spawn({
+        let token = token.clone();
+        async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            token.cancel();
+        }
+    });
+    Ok(token)
+}
+
+/// A server that serves.
+pub struct Running {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The queues, for tests that drive them.
+    pub deliveries: Arc<Deliveries>,
+    store: Arc<dyn Store>,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+    sweeping: JoinHandle<()>,
+    limit: Duration,
+}
+
+/// Opens everything and starts serving.
+///
+/// # Errors
+/// When something cannot be opened.
+pub async fn start(config: Config, clock: Clock) -> Result<Running, Error> {
+    let metrics = Arc::new(Metrics::new());
+    let store = open_store(&config, &metrics).await?;
+    let listener = TcpListener::bind(config.server.listen)
+        .await
+        .map_err(|source| Error::Listen {
+            address: config.server.listen,
+            source,
+        })?;
+    let address = listener.local_addr().map_err(|source| Error::Listen {
+        address: config.server.listen,
+        source,
+    })?;
+    let keys = auth::Keys::load(Arc::clone(&store)).await?;
+    if !address.ip().is_loopback() && !keys.any() && !config.server.insecure {
+        return Err(Error::Exposed { address });
+    }
+    let api = Arc::new(assemble(&config, clock, (store, metrics), (keys, address)).await?);
+    api.deliveries.follow().await?;
+    let sweeping = tokio::spawn({
+        let ingest = api.ingest.clone();
+        async move { ingest.keep_sweeping().await }
+    });
+    let stop = CancellationToken::new();
+    let edge = Edge {
+        router: api::router(Arc::clone(&api)),
+        header_bytes_max: config.api.header_bytes_max,
+        request_timeout: config.server.request_timeout,
+        connections_max: config.server.connections_max,
+        limit: config.server.shutdown_timeout,
+    };
+    let serving = tokio::spawn(edge.serve(listener, stop.clone()));
+    Ok(Running {
+        address,
+        deliveries: Arc::clone(&api.deliveries),
+        store: Arc::clone(&api.store),
+        stop,
+        serving,
+        sweeping,
+        limit: config.server.shutdown_timeout,
+    })
+}
+
+async fn open_store(config: &Config, metrics: &Arc<Metrics>) -> Result<Arc<dyn Store>, Error> {
+    let folder = &config.server.data_dir;
+    std::fs::create_dir_all(folder).map_err(|source| Error::Folder {
+        folder: folder.display().to_string(),
+        source,
+    })?;
+    let options = sqlite::Options {
+        commit_batch_max: config.store.commit_batch_max,
+        on_commit: {
+            let metrics = Arc::clone(metrics);
+            Arc::new(move |commit| {
+                let events = usize::try_from(commit.events).unwrap_or(usize::MAX);
+                metrics.committed(events, Duration::from_secs_f64(commit.seconds));
+            })
+        },
+    };
+    Ok(Arc::new(Sqlite::open(&config.database(), options).await?))
+}
+
+async fn assemble(
+    config: &Config,
+    clock: Clock,
+    (store, metrics): (Arc<dyn Store>, Arc<Metrics>),
+    (keys, address): (auth::Keys, SocketAddr),
+) -> Result<Api, Error> {
+    let live = match Live::load(Arc::clone(&store)).await {
+        Ok(live) => Arc::new(live),
+        Err(ChangeError::Refused(findings)) => return Err(Error::Documents(findings)),
+        Err(ChangeError::Store(error)) => return Err(error.into()),
+        Err(ChangeError::Missing(_)) => return Err(Error::Documents(Vec::new())),
+    };
+    let blobs = Blobs::dir(&config.store.blobs_dir)?;
+    let link_key = rand::random::<[u8; KEY_BYTES]>().to_vec();
+    let link_key = store.meta(LINK_KEY.into(), link_key).await?;
+    // With port 0 the configured address does not say where clients come.
+    let public_url = if config.server.listen.port() == 0 {
+        format!("http://{address}")
+    } else {
+        config.server.public_url.clone()
+    };
+    let mut ingest_options = config.ingest.clone();
+    if !ingest_options.public_urls.contains(&public_url) {
+        ingest_options.public_urls.push(public_url.clone());
+    }
+    let deliveries = Arc::new(Deliveries::new(delivery::Parts {
+        store: Arc::clone(&store),
+        live: Arc::clone(&live),
+        metrics: Arc::clone(&metrics),
+        clock: clock.clone(),
+        blobs: blobs.clone(),
+        links: Links::new(link_key, &public_url),
+        senders: senders(config, &clock),
+    }));
+    let ingest = Ingest {
+        store: Arc::clone(&store),
+        blobs,
+        live: Arc::clone(&live),
+        metrics: Arc::clone(&metrics),
+        clock: clock.clone(),
+        wake: {
+            let deliveries = Arc::clone(&deliveries);
+            Arc::new(move |target| deliveries.wake(target))
+        },
+        options: Arc::new(ingest_options),
+    };
+    Ok(Api {
+        ingest,
+        deliveries,
+        live,
+        store,
+        metrics,
+        keys,
+        options: api::Options {
+            body_bytes_max: usize::try_from(config.api.body_bytes_max).unwrap_or(usize::MAX),
+            batch_events_max: config.api.batch_events_max,
+            body_timeout: config.server.request_timeout,
+        },
+        started_at: clock.now(),
+        clock,
+    })
+}
+
+fn senders(config: &Config, clock: &Clock) -> Senders {
+    let options = webhook::Options {
+        clock: clock.clone(),
+        private_addresses: config.webhook.private_addresses == PrivateAddresses::PerTarget,
+        ..config.webhook.client.clone()
+    };
+    Senders {
+        webhook: webhook::Client::new(&options),
+    }
+}
+
+impl Running {
+    /// Stops in order: no new connections, requests under way finish, sends under way are settled,
+    /// what was handed over is committed.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.deliveries.stop();
+        if self.serving.await.is_err() {
+            tracing::error!("the listener broke off");
+        }
+        if !self.deliveries.finish(self.limit).await {
+            tracing::warn!("some sends did not finish in time; they are made again after the next start");
+        }
+        self.sweeping.abort();
+        self.store.close().await;
+    }
+}
+
+/// The listener and its limits.
+struct Edge {
+    router: axum::Router,
+    header_bytes_max: usize,
+    request_timeout: Duration,
+    connections_max: usize,
+    limit: Duration,
+}
+
+impl Edge {
+    async fn serve(self, listener: TcpListener, stop: CancellationToken) {
+        let server = self.connections();
+        let graceful = GracefulShutdown::new();
+        let room = Arc::new(Semaphore::new(self.connections_max));
+        // Dropping a branch loses nothing: a connection not yet accepted stays in the backlog.
+        loop {
+            let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+                break;
+            };
+            let accepted = tokio::select! {
+                () = stop.cancelled() => break,
+                accepted = listener.accept() => accepted,
+            };
+            let Some(stream) = usable(accepted).await else {
+                continue;
+            };
+            let service = TowerToHyperService::new(self.router.clone());
+            let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
+            let connection = graceful.watch(connection.into_owned());
+            tokio::spawn(async move {
+                if let Err(error) = connection.await {
+                    tracing::debug!(error, "a connection ended early");
+                }
+                drop(permit);
+            });
+        }
+        drop(listener);
+        if tokio::time::timeout(self.limit, graceful.shutdown()).await.is_err() {
+            tracing::warn!("some requests did not finish in time");
+        }
+    }
+
+    fn connections(&self) -> auto::Builder<TokioExecutor> {
+        let mut server = auto::Builder::new(TokioExecutor::new());
+        server
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.request_timeout)
+            .max_buf_size(self.header_bytes_max.max(8 * 1024));
+        server
+            .http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(Some(self.request_timeout))
+            .max_header_list_size(u32::try_from(self.header_bytes_max).unwrap_or(u32::MAX));
+        server
+    }
+}
+
+async fn usable(accepted: std::io::Result<(TcpStream, SocketAddr)>) -> Option<TcpStream> {
+    match accepted {
+        Ok((stream, _)) => {
+            // Answers are small and wait for nothing.
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "a connection answers in larger packets");
+            }
+            Some(stream)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a connection could not be accepted");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            None
+        }
+    }
+}
