@@ -3,20 +3,22 @@
 //! [`Document::read`] judges a document by itself, [`Catalog::compile`] all of them together; the
 //! linter, `apply`, the admin API and start-up all go through these two and nothing else.
 
+mod bus;
 pub mod dir;
 mod document;
 mod live;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::document::{Fault, Finding, Name, closest};
-use crate::event::Event;
-use crate::pattern::{Index, Input, LimitReached, RuleId, Scratch};
 use crate::rule::{Rule, default_bus};
 use crate::schema::{DefaultVersion, Mode, Schema};
 use crate::target::Target;
 
+pub use bus::Bus;
 pub use document::{BusSettings, Document, Id, Kind, Part, Policy, Unread};
 pub use live::{ChangeError, Edit, Live};
 
@@ -35,16 +37,6 @@ pub struct Catalog {
     buses: HashMap<String, Bus>,
     subjects: HashMap<String, Subject>,
     targets: BTreeMap<String, Arc<Target>>,
-}
-
-/// A bus and the rules that listen on it.
-#[derive(Debug)]
-pub struct Bus {
-    pub name: Arc<str>,
-    pub settings: BusSettings,
-    /// Enabled rules; a rule's position is its number in the index.
-    rules: Vec<Arc<Rule>>,
-    index: Arc<Index>,
 }
 
 /// The versions and the policy of one event type.
@@ -196,57 +188,6 @@ impl Catalog {
     }
 }
 
-impl Bus {
-    fn new(
-        name: &str,
-        settings: BusSettings,
-        rules: Vec<Arc<Rule>>,
-        before: Option<&Self>,
-    ) -> Self {
-        let index = match before {
-            Some(before) if same_rules(&before.rules, &rules) => Arc::clone(&before.index),
-            _ => Arc::new(Index::build(rules.iter().enumerate().map(|(at, rule)| {
-                let id = RuleId::try_from(at).unwrap_or(RuleId::MAX);
-                (id, Arc::clone(&rule.pattern))
-            }))),
-        };
-        Self {
-            name: name.into(),
-            settings,
-            rules,
-            index,
-        }
-    }
-
-    /// Enabled rules by name.
-    #[must_use]
-    pub fn rules(&self) -> &[Arc<Rule>] {
-        &self.rules
-    }
-
-    /// The enabled rule of that name.
-    #[must_use]
-    pub fn rule(&self, name: &str) -> Option<&Arc<Rule>> {
-        self.rules.iter().find(|rule| rule.name.as_str() == name)
-    }
-
-    /// The rules that an event matches, by name.
-    ///
-    /// # Errors
-    /// When judging the event would cost more than the limits allow.
-    pub fn matches(
-        &self,
-        event: &Event,
-        scratch: &mut Scratch,
-    ) -> Result<Vec<&Arc<Rule>>, LimitReached> {
-        let ids = self.index.matches(&Input::event(event), scratch)?;
-        Ok(ids
-            .iter()
-            .filter_map(|id| self.rules.get(*id as usize))
-            .collect())
-    }
-}
-
 impl Subject {
     /// The version that judges events which name none.
     #[must_use]
@@ -263,10 +204,6 @@ impl Subject {
     pub fn mode(&self) -> Mode {
         self.policy.mode
     }
-}
-
-fn same_rules(before: &[Arc<Rule>], now: &[Arc<Rule>]) -> bool {
-    before.len() == now.len() && before.iter().zip(now).all(|(a, b)| Arc::ptr_eq(a, b))
 }
 
 fn cross_check(

@@ -311,7 +311,8 @@ impl Reading {
             return;
         }
         let why = Why::BodyBelowEvent { event_bytes_max };
-        self.faults.push(Fault::new(body, self.config.origin(body), why));
+        self.faults
+            .push(Fault::new(body, self.config.origin(body), why));
     }
 }
 

@@ -5,6 +5,8 @@
 
 #[path = "schemas/compatibility.rs"]
 mod compatibility;
+#[path = "schemas/mutations.rs"]
+mod mutations;
 #[path = "schemas/realworld.rs"]
 mod realworld;
 

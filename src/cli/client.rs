@@ -5,14 +5,15 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Method;
 use http::header::{self, HeaderValue};
-use http::{Method, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use url::Url;
 
 use super::problem::Problem;
@@ -66,7 +67,7 @@ pub(super) enum Error {
         source: Box<dyn StdError + Send + Sync>,
     },
     /// The answer is not what dak answers.
-    #[error("{url} gave an answer that is no JSON; is it a dak server?")]
+    #[error("{url} gave an answer that dak does not give; is it a dak server?")]
     NotJson {
         url: String,
         #[source]
@@ -88,8 +89,7 @@ pub(super) struct Client {
 /// What the server answered to a request that it took.
 #[derive(Debug)]
 pub(super) struct Answer {
-    pub(super) status: StatusCode,
-    pub(super) body: Bytes,
+    body: Bytes,
     url: String,
 }
 
@@ -212,7 +212,10 @@ impl Client {
             Err(source) => return Err(Error::Unreachable { url, source }),
         };
         let status = response.status();
-        let body = match Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await {
+        let body = match Limited::new(response.into_body(), ANSWER_BYTES_MAX)
+            .collect()
+            .await
+        {
             Ok(body) => body.to_bytes(),
             Err(source) => return Err(Error::Broken { url, source }),
         };
@@ -220,7 +223,7 @@ impl Client {
             let problem = Problem::new(status, &body);
             return Err(Error::Refused(Box::new(problem)));
         }
-        Ok(Answer { status, body, url })
+        Ok(Answer { body, url })
     }
 
     /// The server's address for messages, without credentials and without the slash at its end.
@@ -251,10 +254,25 @@ impl Answer {
     /// # Errors
     /// When it is none, or of another shape.
     pub(super) fn parse<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, Error> {
-        serde_json::from_slice(&self.body).map_err(|source| Error::NotJson {
+        serde_json::from_slice(&self.body).map_err(|source| self.not_json(source))
+    }
+
+    /// A part of the body read as JSON of some shape.
+    ///
+    /// # Errors
+    /// When it is of another shape.
+    pub(super) fn parse_part<'a, T: serde::Deserialize<'a>>(
+        &self,
+        part: &'a RawValue,
+    ) -> Result<T, Error> {
+        serde_json::from_str(part.get()).map_err(|source| self.not_json(source))
+    }
+
+    fn not_json(&self, source: serde_json::Error) -> Error {
+        Error::NotJson {
             url: self.url.clone(),
             source,
-        })
+        }
     }
 }
 

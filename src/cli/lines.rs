@@ -51,7 +51,11 @@ impl Chunks {
         while !self.has_ended {
             let before = self.rest.len();
             let limit = CHUNK_BYTES as u64;
-            let read = self.input.by_ref().take(limit).read_to_end(&mut self.rest)?;
+            let read = self
+                .input
+                .by_ref()
+                .take(limit)
+                .read_to_end(&mut self.rest)?;
             self.has_ended = read < CHUNK_BYTES;
             if let Some(end) = memchr::memrchr(b'\n', &self.rest[before..]) {
                 let rest = self.rest.split_off(before + end + 1);

@@ -47,7 +47,8 @@ impl Table {
 
     /// Adds a row; a cell for each heading.
     pub(super) fn add(&mut self, row: Vec<String>) {
-        self.rows.push(row.iter().map(|cell| visible(cell)).collect());
+        self.rows
+            .push(row.iter().map(|cell| visible(cell)).collect());
     }
 
     /// The table as lines of equal columns; without rows, the word for nothing.
@@ -65,7 +66,9 @@ impl Table {
         let mut text = String::new();
         for line in lines {
             let cells = line.iter().zip(&widths);
-            let padded: Vec<String> = cells.map(|(cell, width)| format!("{cell:width$}")).collect();
+            let padded: Vec<String> = cells
+                .map(|(cell, width)| format!("{cell:width$}"))
+                .collect();
             text.push_str(padded.join("  ").trim_end());
             text.push('\n');
         }

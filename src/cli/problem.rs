@@ -13,7 +13,14 @@ use crate::document::report::{self, Sources};
 const EXCERPT_CHARACTERS_MAX: usize = 500;
 /// Members that every problem has, and those that its text already tells.
 const TOLD: [&str; 8] = [
-    "type", "title", "status", "detail", "violations", "members", "findings", "reason",
+    "type",
+    "title",
+    "status",
+    "detail",
+    "violations",
+    "members",
+    "findings",
+    "reason",
 ];
 
 /// A refusal of the server.
@@ -37,7 +44,9 @@ impl Problem {
 
     /// The problem of one member of a batch.
     pub(super) fn of_member(result: &Value) -> Self {
-        let status = result["status"].as_u64().and_then(|n| u16::try_from(n).ok());
+        let status = result["status"]
+            .as_u64()
+            .and_then(|n| u16::try_from(n).ok());
         let status = status.and_then(|code| StatusCode::from_u16(code).ok());
         Self {
             status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
@@ -65,12 +74,20 @@ pub(super) fn text(problem: &Problem, sources: &Sources) -> String {
 
 fn details(document: &Value, indent: &str, sources: &Sources, text: &mut String) {
     let members = document["members"].as_array();
-    if let Some(detail) = document["detail"].as_str().filter(|detail| !detail.is_empty()) {
+    if let Some(detail) = document["detail"]
+        .as_str()
+        .filter(|detail| !detail.is_empty())
+    {
         let _ = writeln!(text, "{indent}{}", visible(detail));
     }
     for (name, value) in document.as_object().into_iter().flatten() {
         if !TOLD.contains(&name.as_str()) && !value.is_null() && members.is_none() {
-            let _ = writeln!(text, "{indent}{}: {}", visible(name), visible(&cell(Some(value))));
+            let _ = writeln!(
+                text,
+                "{indent}{}: {}",
+                visible(name),
+                visible(&cell(Some(value)))
+            );
         }
     }
     if let Some(members) = members {
@@ -122,7 +139,8 @@ mod tests {
 
     #[test]
     fn a_violation_is_told_with_its_place_and_values() {
-        let body = br#"{"type":"urn:x","title":"The data breaks the schema of its type","status":422,
+        let body =
+            br#"{"type":"urn:x","title":"The data breaks the schema of its type","status":422,
             "detail":"the data breaks version 1","schema":{"type":"t","version":1},
             "violations":[{"instance_path":"/amount","schema_path":"/p","keyword":"type",
             "message":"must be a number","expected":"number","actual":"5"}]}"#;

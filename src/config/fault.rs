@@ -39,7 +39,10 @@ pub enum Why {
     UnknownVariable { meant: Option<String> },
     /// The text is no value of this setting.
     #[error("{value:?} is not allowed")]
-    Value { value: String, allowed: &'static str },
+    Value {
+        value: String,
+        allowed: &'static str,
+    },
     /// The text is no size or duration.
     #[error("{value:?} is not allowed: {source}")]
     Quantity {

@@ -201,7 +201,10 @@ static SETTINGS: [Setting; 21] = [
         group: Group::Limits,
         help: "The largest body of a request. It follows `max_event_bytes`, with 1MiB of room, when not set.",
         allowed: SIZE,
-        set: |config, text| text.size(SIZES).map(|value| config.api.body_bytes_max = value),
+        set: |config, text| {
+            text.size(SIZES)
+                .map(|value| config.api.body_bytes_max = value)
+        },
         show: |config| size_text(config.api.body_bytes_max),
     },
     Setting {
@@ -209,7 +212,10 @@ static SETTINGS: [Setting; 21] = [
         group: Group::Limits,
         help: "The largest data of one event.",
         allowed: SIZE,
-        set: |config, text| text.size(SIZES).map(|value| config.ingest.event_bytes_max = value),
+        set: |config, text| {
+            text.size(SIZES)
+                .map(|value| config.ingest.event_bytes_max = value)
+        },
         show: |config| size_text(config.ingest.event_bytes_max),
     },
     Setting {
@@ -281,7 +287,10 @@ static SETTINGS: [Setting; 21] = [
         group: Group::Telemetry,
         help: "Which log lines appear: a level, or levels by module.",
         allowed: "a level (error, warn, info, debug, trace) or directives such as `info,dak::delivery=debug`",
-        set: |config, text| text.log_filter().map(|value| config.telemetry.log_filter = value),
+        set: |config, text| {
+            text.log_filter()
+                .map(|value| config.telemetry.log_filter = value)
+        },
         show: |config| config.telemetry.log_filter.clone(),
     },
     Setting {
@@ -314,7 +323,10 @@ static SETTINGS: [Setting; 21] = [
         group: Group::Telemetry,
         help: "The share of the traces that begin here to record. A trace that was begun elsewhere is recorded if its caller does so.",
         allowed: "a number from 0 to 1",
-        set: |config, text| text.share().map(|value| config.telemetry.sample_ratio = value),
+        set: |config, text| {
+            text.share()
+                .map(|value| config.telemetry.sample_ratio = value)
+        },
         show: |config| config.telemetry.sample_ratio.to_string(),
     },
     Setting {
@@ -322,7 +334,10 @@ static SETTINGS: [Setting; 21] = [
         group: Group::Telemetry,
         help: "The name of this server in traces.",
         allowed: "a line of text",
-        set: |config, text| text.line().map(|value| config.telemetry.service_name = value),
+        set: |config, text| {
+            text.line()
+                .map(|value| config.telemetry.service_name = value)
+        },
         show: |config| config.telemetry.service_name.clone(),
     },
 ];

@@ -45,7 +45,12 @@ fn nothing_set_gives_the_defaults() {
     assert_eq!(config.api.body_bytes_max, 17 * 1024 * 1024);
     assert_eq!(config.store.blobs_dir, PathBuf::from("./dak-data/blobs"));
     assert_eq!(config.database(), PathBuf::from("./dak-data/dak.db"));
-    assert!(config.effective().iter().all(|one| one.origin == Origin::Default));
+    assert!(
+        config
+            .effective()
+            .iter()
+            .all(|one| one.origin == Origin::Default)
+    );
 }
 
 #[test]
@@ -85,7 +90,11 @@ fn every_setting_reads_back_what_it_shows() {
     for (key, value) in &flags {
         let shown = config.effective();
         let shown = shown.iter().find(|one| one.setting.key == key).unwrap();
-        assert_eq!((&shown.value, &shown.origin), (value, &Origin::Flag), "{key}");
+        assert_eq!(
+            (&shown.value, &shown.origin),
+            (value, &Origin::Flag),
+            "{key}"
+        );
     }
 }
 
@@ -105,7 +114,10 @@ fn a_file_sets_every_kind_of_value() {
     assert_eq!(config.api.header_bytes_max, 16 * 1024);
     assert_eq!(config.ingest.claim_check_threshold, 1024 * 1024);
     assert_eq!(config.telemetry.log_format, LogFormat::Json);
-    assert_eq!(config.telemetry.otlp_endpoint.as_deref(), Some("http://collector:4317"));
+    assert_eq!(
+        config.telemetry.otlp_endpoint.as_deref(),
+        Some("http://collector:4317")
+    );
     assert_eq!(config.telemetry.sample_ratio.to_string(), "0.25");
 }
 
@@ -137,18 +149,30 @@ fn all_faults_are_told_together_each_with_its_place() {
 fn a_fault_in_the_file_is_told_even_where_a_flag_overrides_it() {
     let file = file("listen = 'nowhere'\n");
 
-    let faults = told(Config::load(&pairs(&[("listen", "[::1]:1")]), [], Some(&file.path)));
+    let faults = told(Config::load(
+        &pairs(&[("listen", "[::1]:1")]),
+        [],
+        Some(&file.path),
+    ));
 
     assert_eq!(faults.len(), 1, "{faults:?}");
 }
 
 #[test]
 fn an_unknown_table_and_a_table_in_place_of_a_value_are_faults() {
-    let faults = told(load_file("[claimcheck]\nthreshold = 1\n[listen]\nport = 80\n"));
+    let faults = told(load_file(
+        "[claimcheck]\nthreshold = 1\n[listen]\nport = 80\n",
+    ));
 
     assert!(faults[0].contains("claimcheck"), "{faults:?}");
-    assert!(faults[0].ends_with("did you mean `claim_check`?"), "{faults:?}");
-    assert!(faults[1].contains("a table stands where a value belongs"), "{faults:?}");
+    assert!(
+        faults[0].ends_with("did you mean `claim_check`?"),
+        "{faults:?}"
+    );
+    assert!(
+        faults[1].contains("a table stands where a value belongs"),
+        "{faults:?}"
+    );
 }
 
 #[test]
@@ -156,7 +180,11 @@ fn text_that_is_not_toml_is_told_with_its_line() {
     let faults = load_file("insecure = true\nlisten = = 3\n").unwrap_err();
 
     assert!(matches!(faults[0].why, Why::Syntax { .. }), "{faults:?}");
-    assert!(faults[0].to_string().contains("dak.toml:2"), "{}", faults[0]);
+    assert!(
+        faults[0].to_string().contains("dak.toml:2"),
+        "{}",
+        faults[0]
+    );
 }
 
 #[test]
@@ -204,7 +232,8 @@ fn settings_that_follow_others_follow_them() {
 fn the_port_that_was_taken_shows_in_the_public_url_unless_that_is_set() {
     let bound: SocketAddr = "127.0.0.1:4711".parse().unwrap();
     let mut open = load_flags(&[("listen", "localhost:0")]).unwrap();
-    let mut set = load_flags(&[("listen", "[::]:0"), ("public_url", "https://bus.example/")]).unwrap();
+    let mut set =
+        load_flags(&[("listen", "[::]:0"), ("public_url", "https://bus.example/")]).unwrap();
 
     open.listening_on(bound);
     set.listening_on(bound);
@@ -215,17 +244,25 @@ fn the_port_that_was_taken_shows_in_the_public_url_unless_that_is_set() {
 
 #[test]
 fn a_body_too_small_for_an_event_is_a_fault() {
-    let faults = told(load_flags(&[("max_body_bytes", "1KiB"), ("max_event_bytes", "2KiB")]));
+    let faults = told(load_flags(&[
+        ("max_body_bytes", "1KiB"),
+        ("max_event_bytes", "2KiB"),
+    ]));
 
     assert_eq!(
         faults,
-        ["max_body_bytes (command line): a body must have room for an event of `max_event_bytes`; allowed: 2KiB or more"]
+        [
+            "max_body_bytes (command line): a body must have room for an event of `max_event_bytes`; allowed: 2KiB or more"
+        ]
     );
 }
 
 #[test]
 fn a_password_in_a_url_is_refused_and_not_shown() {
-    for url in ["http://user:hunter2@collector:4317", "user:hunter2@collector"] {
+    for url in [
+        "http://user:hunter2@collector:4317",
+        "user:hunter2@collector",
+    ] {
         let faults = told(load_flags(&[("otlp.endpoint", url)]));
 
         assert!(!faults[0].contains("hunter2"), "{faults:?}");
@@ -271,15 +308,26 @@ fn no_two_settings_share_a_key_or_a_variable() {
 fn the_reference_has_every_setting_and_no_other() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
     let text = std::fs::read_to_string(path).unwrap();
-    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).collect();
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .collect();
     let mut expected = Vec::new();
     for group in Group::ALL {
-        assert!(text.contains(&format!("\n### {}\n", group.title())), "{group:?}");
+        assert!(
+            text.contains(&format!("\n### {}\n", group.title())),
+            "{group:?}"
+        );
         let of_group = settings().iter().filter(|setting| setting.group == group);
         expected.extend(of_group.map(row));
     }
 
-    assert_eq!(rows, expected, "docs/configuration.md must read:\n{}", expected.join("\n"));
+    assert_eq!(
+        rows,
+        expected,
+        "docs/configuration.md must read:\n{}",
+        expected.join("\n")
+    );
 }
 
 fn row(setting: &Setting) -> String {

@@ -95,7 +95,7 @@ impl Text<'_> {
         }
         let is_plain = url.query().is_none() && url.fragment().is_none();
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !is_plain {
-            return Err(self.fault());
+            return Err(self.guarded());
         }
         Ok(url.as_str().trim_end_matches('/').to_owned())
     }
@@ -133,7 +133,7 @@ impl Text<'_> {
         }
     }
 
-    /// The fault of a text that is no URL, without showing what may be a password.
+    /// The fault of a text that is no URL of ours, without showing what may be a password.
     fn guarded(self) -> Why {
         if self.text.contains('@') {
             return Why::Credentials {

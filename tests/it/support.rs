@@ -218,6 +218,11 @@ impl Http {
         self.call("PUT", path, body.to_string().into_bytes()).await
     }
 
+    /// Puts a document as text, such as YAML.
+    pub async fn put_text(&self, path: &str, text: impl Into<Vec<u8>>) -> Answer {
+        self.call("PUT", path, text.into()).await
+    }
+
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.call("POST", path, body.to_string().into_bytes()).await
     }
@@ -261,6 +266,28 @@ impl Got {
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
     }
+
+    /// An attribute of an event in binary mode.
+    pub fn attribute(&self, name: &str) -> String {
+        percent_decode(self.header(&format!("ce-{name}")).as_bytes())
+    }
+}
+
+/// The text of a `ce-*` header: one round of percent-decoding, as the HTTP binding says.
+pub fn percent_decode(value: &[u8]) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.iter();
+    while let Some(byte) = rest.next() {
+        if *byte == b'%' {
+            let hex: Vec<u8> = rest.by_ref().take(2).copied().collect();
+            let hex = std::str::from_utf8(&hex).expect("ASCII");
+            bytes.push(u8::from_str_radix(hex, 16).expect("two hex digits"));
+        } else {
+            assert!(byte.is_ascii_graphic(), "byte {byte:#x} came unencoded");
+            bytes.push(*byte);
+        }
+    }
+    String::from_utf8(bytes).expect("UTF-8")
 }
 
 /// How a receiver answers the n-th request, from 0.

@@ -191,10 +191,11 @@ impl<'a> Scanner<'a> {
     fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         loop {
-            match bytes.get(self.at) {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
-                other => return other.copied(),
+            let byte = *bytes.get(self.at)?;
+            if byte > b' ' || !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return Some(byte);
             }
+            self.at += 1;
         }
     }
 
@@ -275,7 +276,9 @@ impl<'a> Scanner<'a> {
     /// has escapes.
     #[inline(always)]
     fn raw_key(&mut self) -> Result<(usize, bool), Fault> {
-        self.expected(b'"')?;
+        if !self.take_raw(b"\"") {
+            return Err(self.unexpected());
+        }
         let escaped = self.string_rest()?;
         let end = self.at;
         self.expected(b':')?;
@@ -365,16 +368,12 @@ impl<'a> Scanner<'a> {
     #[inline(always)]
     fn string_rest(&mut self) -> Result<bool, Fault> {
         let bytes = self.text.as_bytes();
-        let words_from = self.at + SINGLE_BYTES;
-        while let Some(&byte) = bytes.get(self.at) {
-            if SPECIAL[usize::from(byte)] {
-                break;
-            }
+        let singles_end = bytes.len().min(self.at + SINGLE_BYTES);
+        while self.at < singles_end && !SPECIAL[usize::from(bytes[self.at])] {
             self.at += 1;
-            if self.at == words_from {
-                self.at += plain_length(&bytes[self.at..]);
-                break;
-            }
+        }
+        if self.at == singles_end {
+            self.at += plain_length(&bytes[self.at..]);
         }
         if bytes.get(self.at) == Some(&b'"') {
             self.at += 1;
@@ -431,7 +430,7 @@ fn escaped_string_end(bytes: &[u8], mut at: usize) -> Result<usize, Malformed> {
 }
 
 /// Bytes that are looked at one by one before whole words: most strings are shorter.
-const SINGLE_BYTES: usize = 16;
+const SINGLE_BYTES: usize = 24;
 
 /// The number of bytes before the next quote, backslash or control character.
 pub(super) fn plain_length(bytes: &[u8]) -> usize {

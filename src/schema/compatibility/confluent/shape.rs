@@ -100,11 +100,6 @@ impl<'d> Shape<'d> {
         self.draft
     }
 
-    /// Whether annotations of the object belong to this shape and not to a part of it.
-    pub(super) fn is_outermost(self) -> bool {
-        matches!(self.facet, Facet::Whole) || self.facets().len() == 1
-    }
-
     /// A schema with one aspect only is that aspect.
     fn unwrapped(self) -> Self {
         match self.facets().as_slice() {
