@@ -27,6 +27,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
+use tokio::sync::Semaphore;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -47,6 +48,8 @@ pub struct Options {
     pub batch_events_max: usize,
     /// Longest time a body may take to arrive.
     pub body_timeout: Duration,
+    /// Memory that the bodies of all requests may take together, in bytes.
+    pub inflight_bytes_max: usize,
 }
 
 impl Default for Options {
@@ -55,6 +58,7 @@ impl Default for Options {
             body_bytes_max: 17 * 1024 * 1024,
             batch_events_max: 1_000,
             body_timeout: Duration::from_secs(30),
+            inflight_bytes_max: 256 * 1024 * 1024,
         }
     }
 }
@@ -69,7 +73,15 @@ pub struct Api {
     pub clock: Clock,
     pub keys: auth::Keys,
     pub options: Options,
+    /// Memory for the bodies of requests; [`memory`] makes it.
+    pub room: Arc<Semaphore>,
     pub started_at: Millis,
+}
+
+/// The memory that the bodies of all requests may take together.
+#[must_use]
+pub fn memory(options: &Options) -> Arc<Semaphore> {
+    edge::room(options.inflight_bytes_max)
 }
 
 /// The handlers' shared state.

@@ -235,6 +235,12 @@ async fn assemble(
         },
         options: Arc::new(ingest_options),
     };
+    let options = api::Options {
+        body_bytes_max: usize::try_from(config.api.body_bytes_max).unwrap_or(usize::MAX),
+        batch_events_max: config.api.batch_events_max,
+        body_timeout: config.server.request_timeout,
+        ..api::Options::default()
+    };
     Ok(Api {
         ingest,
         deliveries,
@@ -242,11 +248,8 @@ async fn assemble(
         store,
         metrics,
         keys,
-        options: api::Options {
-            body_bytes_max: usize::try_from(config.api.body_bytes_max).unwrap_or(usize::MAX),
-            batch_events_max: config.api.batch_events_max,
-            body_timeout: config.server.request_timeout,
-        },
+        room: api::memory(&options),
+        options,
         started_at: clock.now(),
         clock,
     })

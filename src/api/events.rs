@@ -132,8 +132,8 @@ async fn take(
     let (parts, body) = request.into_parts();
     api.keys.check(&parts.headers, Scope::Publish, Some(bus))?;
     edge::check_length(api, &parts.headers)?;
-    let body = api.read_body(body).await?;
-    let message = binding::decode(&parts.headers, body).map_err(|error| Problem::from(&error))?;
+    let taken = api.read_body(body).await?;
+    let message = binding::decode(&parts.headers, taken.bytes.clone()).map_err(|error| Problem::from(&error))?;
     let incoming = TraceContext::from_headers(&parts.headers);
     match message {
         Message::Binary(event) | Message::Structured(event) => {
