@@ -248,14 +248,10 @@ struct Reading {
 
 impl Reading {
     fn file(&mut self, path: &Path) {
-        match file::read(path) {
-            Ok(contents) => {
-                self.faults.extend(contents.faults);
-                for entry in contents.entries {
-                    self.take(&entry.key, &entry.value, entry.origin);
-                }
-            }
-            Err(fault) => self.faults.push(fault),
+        let contents = file::read(path);
+        self.faults.extend(contents.faults);
+        for entry in contents.entries {
+            self.take(&entry.key, &entry.value, entry.origin);
         }
     }
 

@@ -28,3 +28,4 @@ pub mod config; // flags, environment and file to checked settings
 
 pub mod server; // builds everything, runs it, stops it
 
+pub mod cli; // the command line

@@ -54,8 +54,8 @@ pub(super) enum Error {
     #[error("the API key holds characters that no key has")]
     Key,
     /// There is no connection to the server.
-    #[error("cannot reach {url}: {}", cause(source))]
-    Unreachable { url: String, source: legacy::Error },
+    #[error("cannot reach {url}: {}", cause(error))]
+    Unreachable { url: String, error: legacy::Error },
     /// The server said nothing for too long.
     #[error("{url} did not answer within {} s", TIMEOUT.as_secs())]
     Timeout { url: String },
@@ -209,7 +209,7 @@ impl Client {
         let url = self.shown();
         let response = match self.http.request(request).await {
             Ok(response) => response,
-            Err(source) => return Err(Error::Unreachable { url, source }),
+            Err(error) => return Err(Error::Unreachable { url, error }),
         };
         let status = response.status();
         let body = match Limited::new(response.into_body(), ANSWER_BYTES_MAX)

@@ -10,7 +10,7 @@ use crate::config::{Config, Effective};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    settings: settings::Args,
+    settings: settings::Flags,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     format: Format,

@@ -7,7 +7,7 @@ use crate::server;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    settings: settings::Args,
+    settings: settings::Flags,
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit, Error> {

@@ -7,7 +7,7 @@ use crate::config::{Config, FILE};
 
 /// Flags of settings; every setting may also be given by `--set`.
 #[derive(Debug, Default, clap::Args)]
-pub(super) struct Args {
+pub(super) struct Flags {
     /// The file of settings [default: dak.toml, when it is there].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub(super) struct Args {
     set: Vec<(String, String)>,
 }
 
-impl Args {
+impl Flags {
     /// The configuration of these flags, the environment and the file.
     pub(super) fn load(&self) -> Result<Config, Error> {
         let variables = std::env::vars_os().map(|(name, value)| {

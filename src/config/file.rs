@@ -28,30 +28,33 @@ pub(super) struct Entry {
     pub(super) origin: Origin,
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// The fault of a file that cannot be read; what is wrong inside comes with the contents.
-pub(super) fn read(path: &Path) -> Result<Contents, Fault> {
+/// Reads a file; one that cannot be read is a fault too.
+pub(super) fn read(path: &Path) -> Contents {
     let name = path.display().to_string();
-    let whole = |why| {
-        let origin = Origin::File {
-            file: name.clone(),
-            line: 1,
-        };
-        Fault::new(&name, origin, why)
-    };
-    let bytes = std::fs::metadata(path)
-        .map_err(|error| whole(Why::Unreadable(error)))?
-        .len();
+    match text_at(path) {
+        Ok(text) => parse(&name, &text),
+        Err(why) => {
+            let origin = Origin::File {
+                file: name.clone(),
+                line: 1,
+            };
+            Contents {
+                entries: Vec::new(),
+                faults: vec![Fault::new(&name, origin, why)],
+            }
+        }
+    }
+}
+
+fn text_at(path: &Path) -> Result<String, Why> {
+    let bytes = std::fs::metadata(path).map_err(Why::Unreadable)?.len();
     if bytes > BYTES_MAX {
-        return Err(whole(Why::TooLarge {
+        return Err(Why::TooLarge {
             bytes,
             bytes_max: BYTES_MAX,
-        }));
+        });
     }
-    let text = std::fs::read_to_string(path).map_err(|error| whole(Why::Unreadable(error)))?;
-    Ok(parse(&name, &text))
+    std::fs::read_to_string(path).map_err(Why::Unreadable)
 }
 
 fn parse(name: &str, text: &str) -> Contents {

@@ -25,6 +25,9 @@ const EDITS_LONG: u32 = 10_000;
 /// Random values looked at for each pair, besides the fixed ones.
 const SAMPLES: usize = 250;
 
+/// Most steps to make a refuted edit smaller.
+const SHRINKS_MAX: u32 = 400;
+
 const NAMES: [&str; 5] = ["a", "b", "ab", "c", "zz"];
 const PATTERNS: [&str; 8] = [
     "^a",
