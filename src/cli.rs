@@ -65,7 +65,7 @@ enum Command {
     Unmatched(unmatched::Args),
     /// Dead letters: list, show, redrive, purge.
     Dlq(dlq::Args),
-    /// Schemas: register, list, show.
+    /// Schemas: register, list, show, check.
     Schema(schema::Args),
     /// How the server and its queues stand.
     Status(status::Args),
@@ -82,6 +82,8 @@ enum Exit {
     Clean,
     /// Something was found, or refused.
     Found,
+    /// There is no answer.
+    Undecided,
 }
 
 /// Why a command could not do its work.
@@ -91,7 +93,7 @@ enum Error {
     #[error("the settings are not valid:{}", listed(.0))]
     Config(Vec<Fault>),
     /// The server could not be started, or failed.
-    #[error("the server stopped")]
+    #[error("the server cannot run")]
     Server(#[source] server::Error),
     /// The server could not be asked, or refused.
     #[error(transparent)]
@@ -105,6 +107,9 @@ enum Error {
     /// A file cannot be read.
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
+    /// A data folder cannot be made.
+    #[error("cannot make the folder {}", path.display())]
+    Folder { path: PathBuf, source: io::Error },
     /// The answer cannot be written.
     #[error("cannot write the answer")]
     Output(#[source] io::Error),
@@ -138,6 +143,7 @@ pub fn run(cli: Cli) -> ExitCode {
     match cli.command.run() {
         Ok(Exit::Clean) => ExitCode::SUCCESS,
         Ok(Exit::Found) => ExitCode::from(1),
+        Ok(Exit::Undecided) => ExitCode::from(2),
         // Whoever reads has read enough.
         Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(Error::Client(client::Error::Refused(refused))) => {
@@ -184,12 +190,15 @@ fn listed(faults: &[Fault]) -> String {
     faults.iter().map(|fault| format!("\n  {fault}")).collect()
 }
 
-/// An error and everything that led to it.
+/// An error and everything that led to it; what an error has said of its source is not repeated.
 fn chain(error: &Error) -> String {
     let mut text = format!("error: {error}");
     let mut source = error.source();
     while let Some(error) = source {
-        text.push_str(&format!(": {error}"));
+        let said = error.to_string();
+        if !text.ends_with(&said) {
+            text.push_str(&format!(": {said}"));
+        }
         source = error.source();
     }
     text

@@ -67,7 +67,7 @@ enum ScopeName {
 #[derive(Debug, clap::Args)]
 struct Place {
     /// Work on the data folder of a server that is not running, instead of asking a server.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "key"])]
+    #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
@@ -235,7 +235,10 @@ struct Database {
 impl Database {
     async fn open(data_dir: &Path) -> Result<Self, Error> {
         let path = config::database(data_dir);
-        std::fs::create_dir_all(data_dir).map_err(|source| Error::read(data_dir, source))?;
+        std::fs::create_dir_all(data_dir).map_err(|source| Error::Folder {
+            path: data_dir.to_owned(),
+            source,
+        })?;
         match Sqlite::open(&path, Options::default()).await {
             Ok(store) => Ok(Self { path, store }),
             Err(source) => Err(Error::Store { path, source }),

@@ -24,7 +24,7 @@ pub(super) struct Args {
     /// The most events to receive [default: 10, or no limit with --follow].
     #[arg(long, value_name = "N")]
     max: Option<u64>,
-    /// Seconds to wait for events [default: 0, or 20 with --follow].
+    /// Seconds to wait for the first event [default: 0, or 20 with --follow].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(..=WAIT_SECONDS_MAX))]
     wait: Option<u64>,
     /// Seconds to hold what is received [default: the target's setting].
@@ -66,23 +66,30 @@ pub(super) async fn run(args: Args) -> Result<Exit, Error> {
     let client = args.remote.client()?;
     let usual = if args.follow { u64::MAX } else { EVENTS_USUAL };
     let mut left = args.max.unwrap_or(usual);
+    let mut wait = args
+        .wait
+        .unwrap_or(if args.follow { WAIT_SECONDS_MAX } else { 0 });
     while left > 0 {
-        let received = receive(&client, &args, left.min(CALL_EVENTS_MAX)).await?;
+        let received = receive(&client, &args, left.min(CALL_EVENTS_MAX), wait).await?;
         left -= received.min(left);
-        if received == 0 && !args.follow {
-            break;
+        if !args.follow {
+            if received == 0 {
+                break;
+            }
+            wait = 0;
         }
     }
     Ok(Exit::Clean)
 }
 
 /// Receives, prints and perhaps acknowledges up to `events_max` events; tells how many came.
-async fn receive(client: &Client, args: &Args, events_max: u64) -> Result<u64, Error> {
-    let usual = if args.follow { WAIT_SECONDS_MAX } else { 0 };
-    let mut ask = json!({
-        "max_events": events_max,
-        "wait_seconds": args.wait.unwrap_or(usual),
-    });
+async fn receive(
+    client: &Client,
+    args: &Args,
+    events_max: u64,
+    wait_seconds: u64,
+) -> Result<u64, Error> {
+    let mut ask = json!({ "max_events": events_max, "wait_seconds": wait_seconds });
     if let Some(seconds) = args.lease {
         ask["lease_seconds"] = json!(seconds);
     }

@@ -1,4 +1,6 @@
-//! `dak schema`: register, list and show schemas.
+//! `dak schema`: register, list, show and compare schemas.
+
+mod check;
 
 use std::path::PathBuf;
 
@@ -42,11 +44,14 @@ enum Command {
         #[arg(value_name = "TYPE")]
         event_type: String,
         /// A number, or `latest`.
-        #[arg(default_value = "latest")]
-        version: String,
+        #[arg(value_name = "VERSION", default_value = "latest")]
+        number: String,
         #[command(flatten)]
         remote: Remote,
     },
+    /// Say whether one schema may follow another, without a server: exit 0 when compatible, 1 when
+    /// not, 2 when undecided.
+    Check(check::Check),
 }
 
 #[derive(Debug, clap::Args)]
@@ -68,9 +73,10 @@ pub(super) async fn run(args: Args) -> Result<Exit, Error> {
         Command::List { how } => list(how).await?,
         Command::Show {
             event_type,
-            version,
+            number,
             remote,
-        } => show(&remote.client()?, &event_type, &version).await?,
+        } => show(&remote.client()?, &event_type, &number).await?,
+        Command::Check(args) => return check::run(&args),
     }
     Ok(Exit::Clean)
 }
@@ -106,8 +112,8 @@ async fn list(how: How) -> Result<(), Error> {
     })
 }
 
-async fn show(client: &Client, event_type: &str, version: &str) -> Result<(), Error> {
-    let url = client.url(&["v1", "schemas", event_type, "versions", version], &[]);
+async fn show(client: &Client, event_type: &str, number: &str) -> Result<(), Error> {
+    let url = client.url(&["v1", "schemas", event_type, "versions", number], &[]);
     let answer = client.get(url).await?;
     output::print(&format!("{}\n", answer.text().trim_end()))
 }

@@ -77,7 +77,10 @@ enum Mode {
 /// The request is no CloudEvent, in a format or charset that is not spoken here, or breaks a rule.
 /// Bad members of a batch are no error of the batch, see [`Message::into_events`].
 pub fn decode(headers: &HeaderMap, body: Bytes) -> Result<Message, Error> {
-    let content_type = content_type(headers)?;
+    let content_type = match content_type(headers) {
+        Err(_) if !announces_event(headers) => return Err(Error::NotACloudEvent),
+        other => other?,
+    };
     let text = content_type.unwrap_or_default();
     match mode(text) {
         Mode::Binary => decode_binary(headers, content_type, body).map(Message::Binary),
@@ -162,10 +165,23 @@ fn content_type(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     }
 }
 
+/// Whether there is any sign of an event, however broken.
+fn announces_event(headers: &HeaderMap) -> bool {
+    let types = headers.get_all(CONTENT_TYPE);
+    headers.keys().any(|name| name.as_str().starts_with(PREFIX))
+        || types
+            .iter()
+            .any(|value| begins_cloudevents(value.as_bytes()))
+}
+
+fn begins_cloudevents(content_type: &[u8]) -> bool {
+    let begin = content_type.get(..CLOUDEVENTS.len());
+    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(CLOUDEVENTS.as_bytes()))
+}
+
 fn mode(content_type: &str) -> Mode {
     let essence = media_type::essence(content_type);
-    let begins = essence.get(..CLOUDEVENTS.len());
-    if !begins.is_some_and(|begin| begin.eq_ignore_ascii_case(CLOUDEVENTS)) {
+    if !begins_cloudevents(essence.as_bytes()) {
         Mode::Binary
     } else if essence.eq_ignore_ascii_case(STRUCTURED_JSON) {
         Mode::Structured

@@ -4,6 +4,7 @@
 //! no number, key or white space in them is read, let alone rewritten.
 
 mod scan;
+mod string;
 
 use std::borrow::Cow;
 
@@ -350,10 +351,10 @@ fn write_attributes(text: &mut Vec<u8>, attributes: &[Attribute]) {
         if index > 0 {
             text.push(b',');
         }
-        write_string(text, &attribute.name);
+        string::write(text, &attribute.name);
         text.push(b':');
         match &attribute.value {
-            Value::String(value) => write_string(text, value),
+            Value::String(value) => string::write(text, value),
             native @ (Value::Integer(_) | Value::Boolean(_)) => {
                 text.extend_from_slice(native.text().as_bytes());
             }
@@ -374,7 +375,7 @@ fn write_data(text: &mut Vec<u8>, event: &Event) {
         Data::Json(bytes) | Data::Text(bytes) => match std::str::from_utf8(bytes) {
             Ok(string) if !is_json => {
                 text.extend_from_slice(br#","data":"#);
-                write_string(text, string);
+                string::write(text, string);
             }
             Ok(_) | Err(_) => write_base64(text, bytes),
         },
@@ -386,34 +387,4 @@ fn write_base64(text: &mut Vec<u8>, bytes: &[u8]) {
     text.extend_from_slice(br#","data_base64":""#);
     text.extend_from_slice(STANDARD.encode(bytes).as_bytes());
     text.push(b'"');
-}
-
-/// Writes a JSON string, escaping only what must be.
-fn write_string(text: &mut Vec<u8>, string: &str) {
-    text.push(b'"');
-    let mut rest = string.as_bytes();
-    loop {
-        let (plain, special) = rest.split_at(scan::plain_length(rest));
-        text.extend_from_slice(plain);
-        let Some((&byte, after)) = special.split_first() else {
-            break;
-        };
-        write_escape(text, byte);
-        rest = after;
-    }
-    text.push(b'"');
-}
-
-fn write_escape(text: &mut Vec<u8>, byte: u8) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    match byte {
-        b'"' | b'\\' => text.extend_from_slice(&[b'\\', byte]),
-        b'\n' => text.extend_from_slice(b"\\n"),
-        b'\r' => text.extend_from_slice(b"\\r"),
-        b'\t' => text.extend_from_slice(b"\\t"),
-        _ => {
-            text.extend_from_slice(b"\\u00");
-            text.extend([HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-        }
-    }
 }

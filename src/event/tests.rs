@@ -2,8 +2,9 @@
 
 mod conversion;
 mod limits;
-mod model;
+mod modes;
 mod properties;
+mod rules;
 mod vectors;
 
 use bytes::Bytes;

@@ -168,7 +168,7 @@ impl Index {
         };
         Stats {
             rules: self.parts.iter().map(|part| part.live).sum(),
-            conjunctions: sum(|segment| segment.conjunctions.len()),
+            conjunctions: sum(Segment::conjunction_count),
             paths: self.paths.len(),
             values: sum(|segment| segment.atoms.len()),
             segments: self.parts.len(),

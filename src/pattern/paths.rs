@@ -5,6 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
+use super::scan;
+
 /// Number of a path among those of one [`Paths`].
 pub(crate) type PathId = u32;
 /// Number of a node of the tree; [`ROOT`] is the event itself.
@@ -108,17 +110,22 @@ impl Paths {
     }
 
     /// The child that a key leads to, cutting the key at its dots.
+    #[inline]
     pub(crate) fn descend(&self, node: NodeId, key: &[u8]) -> Option<NodeId> {
-        match memchr::memchr(b'.', key) {
-            None => self.child(node, key),
-            Some(dot) => {
-                let next = self.child(node, &key[..dot])?;
-                self.descend(next, &key[dot + 1..])
-            }
+        let child = self.child(node, key);
+        if child.is_some() || !has_dot(key) {
+            return child;
         }
+        self.descend_by_parts(node, key)
     }
 
-    /// The child of a key without dots.
+    fn descend_by_parts(&self, node: NodeId, key: &[u8]) -> Option<NodeId> {
+        key.split(|byte| *byte == b'.')
+            .try_fold(node, |node, part| self.child(node, part))
+    }
+
+    /// The child of a key without dots; none for one with dots.
+    #[inline]
     pub(crate) fn child(&self, node: NodeId, key: &[u8]) -> Option<NodeId> {
         let node = &self.nodes[node as usize];
         if node.count == 0 {
@@ -214,14 +221,26 @@ fn slot_of(word: u64, length: usize) -> usize {
     (mixed >> 40) as usize
 }
 
-/// The first eight bytes of a key, zeros after a shorter one.
+/// The first eight bytes of a key; of a shorter one all, in some order that depends on its length.
+#[inline]
 fn first_word(key: &[u8]) -> u64 {
-    match key.first_chunk::<8>() {
-        Some(bytes) => u64::from_le_bytes(*bytes),
-        None => {
-            let mut bytes = [0; 8];
-            bytes[..key.len()].copy_from_slice(key);
-            u64::from_le_bytes(bytes)
-        }
+    if let Some(bytes) = key.first_chunk::<8>() {
+        return u64::from_le_bytes(*bytes);
     }
+    match (key.first_chunk::<4>(), key.last_chunk::<4>()) {
+        (Some(first), Some(last)) => {
+            u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
+        }
+        _ => key.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    }
+}
+
+#[inline]
+fn has_dot(key: &[u8]) -> bool {
+    let mut words = key.chunks_exact(8);
+    let in_words = words.by_ref().any(|word| {
+        let word = word.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        scan::equal_bytes(word, b'.') != 0
+    });
+    in_words || words.remainder().contains(&b'.')
 }

@@ -1,5 +1,7 @@
 //! Fast ways over JSON bytes: the end of a string, the end of a value that nobody reads.
 
+mod block;
+
 /// Where a string ends, and what is in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StringEnd {
@@ -10,7 +12,35 @@ pub(crate) struct StringEnd {
 }
 
 /// Finds the quote that closes the string whose first byte stands at `start`.
+#[inline]
 pub(crate) fn string_end(bytes: &[u8], start: usize) -> Option<StringEnd> {
+    let mut at = start;
+    // Most strings are short, and a word at a time finds their end sooner than a wider search.
+    for _ in 0..STRING_WORDS {
+        let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) else {
+            break;
+        };
+        let word = u64::from_le_bytes(*word);
+        let found = equal_bytes(word, b'"') | equal_bytes(word, b'\\');
+        if found != 0 {
+            at += found.trailing_zeros() as usize / 8;
+            if bytes[at] == b'"' {
+                return Some(StringEnd {
+                    end: at,
+                    escaped: false,
+                });
+            }
+            return long_string_end(bytes, at);
+        }
+        at += 8;
+    }
+    long_string_end(bytes, at)
+}
+
+/// Words of a string that are looked at one by one.
+const STRING_WORDS: usize = 3;
+
+fn long_string_end(bytes: &[u8], start: usize) -> Option<StringEnd> {
     let mut at = start;
     let mut escaped = false;
     loop {
@@ -23,37 +53,44 @@ pub(crate) fn string_end(bytes: &[u8], start: usize) -> Option<StringEnd> {
     }
 }
 
+/// The highest bit of each byte of `word` that equals `byte`; bytes after the first such one may be
+/// marked wrongly.
+#[inline]
+pub(crate) fn equal_bytes(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let differing = word ^ (ONES * byte as u64);
+    differing.wrapping_sub(ONES) & !differing & (ONES << 7)
+}
+
 /// The place after the object or list that opens at `start`.
 pub(crate) fn skip_container(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    let mut at = start;
-    loop {
-        match bytes.get(at)? {
-            b'"' => at = string_end(bytes, at + 1)?.end,
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(at + 1);
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
+    block::skip_container(bytes, start)
 }
 
 /// The place after the number or literal that begins at `start`.
+#[inline]
 pub(crate) fn word_end(bytes: &[u8], start: usize) -> usize {
-    let rest = bytes.get(start..).unwrap_or_default();
-    let length = rest
-        .iter()
-        .position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'))
-        .unwrap_or(rest.len());
-    start + length
+    let mut at = start;
+    while bytes.get(at).is_some_and(|byte| !ENDS_WORD[usize::from(*byte)]) {
+        at += 1;
+    }
+    at
 }
 
+/// The bytes that end a number or literal.
+const ENDS_WORD: [bool; 256] = {
+    let mut ends = [false; 256];
+    let mut place = 0;
+    while place < ENDING.len() {
+        ends[ENDING[place] as usize] = true;
+        place += 1;
+    }
+    ends
+};
+const ENDING: &[u8] = b",}] \n\r\t";
+
 /// The first place from `start` on that is not white space.
+#[inline]
 pub(crate) fn skip_space(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     while matches!(bytes.get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {

@@ -1,12 +1,14 @@
 //! What tests stand on: a gateway of their own, a receiver of webhooks, a small HTTP client.
 
+use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use dak::clock::Clock;
+use dak::clock::{Clock, Millis};
 use dak::config::Config;
 use dak::server::{self, Running};
 use http::{HeaderMap, Request, StatusCode};
@@ -17,10 +19,12 @@ use hyper_util::rt::TokioExecutor;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// Longest wait for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Where manual clocks begin: 2023-11-14T22:13:20Z.
+pub const NOW: Millis = 1_700_000_000_000;
 
 /// A gateway on a free port with a database of its own.
 pub struct Gateway {
@@ -121,12 +125,37 @@ impl Gateway {
         answer["events"].as_array().expect("events").clone()
     }
 
+    /// How a target's queue stands.
+    pub async fn queue(&self, target: &str) -> Value {
+        let shown = self.http.get(&format!("/v1/targets/{target}")).await.ok();
+        shown["queue"].clone()
+    }
+
+    /// Acknowledges, releases, rejects or renews leases.
+    pub async fn settle(&self, target: &str, verb: &str, tokens: &[Value]) -> Value {
+        let ask = json!({"lease_tokens": tokens});
+        self.http.post(&format!("/v1/queues/{target}/{verb}"), &ask).await.ok()
+    }
+
     /// The value of a metric line, 0 when it is not there.
     pub async fn metric(&self, line: &str) -> f64 {
         let text = self.http.get("/metrics").await.text();
         text.lines()
             .find_map(|found| found.strip_prefix(line)?.trim().parse().ok())
             .unwrap_or(0.0)
+    }
+}
+
+/// Asks again until the answer is the one to wait for.
+pub async fn until<T: Debug>(ask: impl AsyncFn() -> T, is_it: impl Fn(&T) -> bool) -> T {
+    let begun_at = Instant::now();
+    loop {
+        let answer = ask().await;
+        if is_it(&answer) {
+            return answer;
+        }
+        assert!(begun_at.elapsed() < PATIENCE, "still {answer:?}");
+        tokio::task::yield_now().await;
     }
 }
 
@@ -137,6 +166,9 @@ pub struct Http {
     client: Client<HttpConnector, Full<Bytes>>,
     pub key: Option<String>,
 }
+
+/// Why there is no answer.
+pub type NoAnswer = Box<dyn std::error::Error + Send + Sync>;
 
 /// An answer, read whole.
 #[derive(Debug)]
@@ -185,20 +217,25 @@ impl Http {
         }
     }
 
-    pub async fn send(&self, mut request: Request<Full<Bytes>>) -> Answer {
+    pub async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
+        self.try_send(request).await.expect("an answer")
+    }
+
+    /// Sends a request that may get no answer, as when the server is killed.
+    pub async fn try_send(&self, mut request: Request<Full<Bytes>>) -> Result<Answer, NoAnswer> {
         let path = request.uri().to_string();
         *request.uri_mut() = format!("{}{path}", self.base).parse().expect("an address");
         if let Some(key) = &self.key {
             let value = format!("Bearer {key}").parse().expect("a header");
             request.headers_mut().insert("authorization", value);
         }
-        let response = self.client.request(request).await.expect("an answer");
+        let response = self.client.request(request).await?;
         let (parts, body) = response.into_parts();
-        Answer {
+        Ok(Answer {
             status: parts.status,
             headers: parts.headers,
-            body: body.collect().await.expect("a body").to_bytes(),
-        }
+            body: body.collect().await?.to_bytes(),
+        })
     }
 
     async fn call(&self, method: &str, path: &str, body: Vec<u8>) -> Answer {
@@ -296,8 +333,19 @@ type Script = dyn Fn(usize, &Got) -> (u16, Vec<(&'static str, String)>) + Send +
 /// A real HTTP server that takes webhooks.
 pub struct Receiver {
     pub address: SocketAddr,
-    got: Arc<Mutex<Vec<Got>>>,
     count: watch::Receiver<usize>,
+    desk: Arc<Desk>,
+}
+
+/// Where a receiver takes its requests.
+struct Desk {
+    script: Box<Script>,
+    got: Mutex<Vec<Got>>,
+    count: watch::Sender<usize>,
+    /// Answers that may go out.
+    let_go: Semaphore,
+    present: AtomicUsize,
+    present_most: AtomicUsize,
 }
 
 impl Receiver {
@@ -310,15 +358,39 @@ impl Receiver {
     pub async fn answering(
         script: impl Fn(usize, &Got) -> (u16, Vec<(&'static str, String)>) + Send + Sync + 'static,
     ) -> Self {
-        let got: Arc<Mutex<Vec<Got>>> = Arc::default();
+        Self::open(Box::new(script), Semaphore::MAX_PERMITS).await
+    }
+
+    /// A receiver that keeps each request waiting until it is let go.
+    pub async fn holding() -> Self {
+        Self::open(Box::new(|_, _| (204, Vec::new())), 0).await
+    }
+
+    async fn open(script: Box<Script>, permits: usize) -> Self {
         let (counter, count) = watch::channel(0);
-        let script: Arc<Script> = Arc::new(script);
-        let state = (Arc::clone(&got), Arc::new(counter), script);
-        let router = axum::Router::new().fallback(take).with_state(state);
+        let desk = Arc::new(Desk {
+            script,
+            got: Mutex::default(),
+            count: counter,
+            let_go: Semaphore::new(permits),
+            present: AtomicUsize::new(0),
+            present_most: AtomicUsize::new(0),
+        });
+        let router = axum::Router::new().fallback(take).with_state(Arc::clone(&desk));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { address, got, count }
+        Self { address, count, desk }
+    }
+
+    /// Answers so many of the requests that are kept waiting, or come to be.
+    pub fn let_go(&self, count: usize) {
+        self.desk.let_go.add_permits(count);
+    }
+
+    /// How many requests it had at the same time, at most.
+    pub fn present_most(&self) -> usize {
+        self.desk.present_most.load(Ordering::SeqCst)
     }
 
     /// The URL to post to.
@@ -331,23 +403,39 @@ impl Receiver {
         let mut counter = self.count.clone();
         let reached = counter.wait_for(|got| *got >= count);
         let waited = tokio::time::timeout(PATIENCE, reached).await.map(|_| ());
-        let got = self.got.lock().clone();
+        let got = self.desk.got.lock().clone();
         assert!(waited.is_ok(), "{} of {count} requests came", got.len());
         got
     }
 
     /// What it got so far.
     pub fn got(&self) -> Vec<Got> {
-        self.got.lock().clone()
+        self.desk.got.lock().clone()
     }
 }
 
-type ReceiverState = (Arc<Mutex<Vec<Got>>>, Arc<watch::Sender<usize>>, Arc<Script>);
+/// A request that is at the desk; it leaves when it is answered or its sender hangs up.
+struct Present(Arc<Desk>);
+
+impl Present {
+    fn at(desk: &Arc<Desk>) -> Self {
+        let present = desk.present.fetch_add(1, Ordering::SeqCst) + 1;
+        desk.present_most.fetch_max(present, Ordering::SeqCst);
+        Self(Arc::clone(desk))
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.present.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 async fn take(
-    axum::extract::State((got, count, script)): axum::extract::State<ReceiverState>,
+    axum::extract::State(desk): axum::extract::State<Arc<Desk>>,
     request: axum::extract::Request,
 ) -> axum::response::Response {
+    let _present = Present::at(&desk);
     let (parts, body) = request.into_parts();
     let body = body.collect().await.expect("a body").to_bytes();
     let request = Got {
@@ -357,12 +445,13 @@ async fn take(
         body,
     };
     let nth = {
-        let mut all = got.lock();
+        let mut all = desk.got.lock();
         all.push(request.clone());
         all.len() - 1
     };
-    let (status, headers) = script(nth, &request);
-    count.send_modify(|count| *count += 1);
+    let (status, headers) = (desk.script)(nth, &request);
+    desk.count.send_modify(|count| *count += 1);
+    desk.let_go.acquire().await.expect("the desk stays open").forget();
     let mut response = axum::response::Response::new(axum::body::Body::from("an answer"));
     *response.status_mut() = StatusCode::from_u16(status).expect("a status");
     for (name, value) in headers {

@@ -395,6 +395,7 @@ fn run(edits: u32) {
     let config = Config {
         cases: edits,
         failure_persistence: None,
+        max_shrink_iters: SHRINKS_MAX,
         ..Config::default()
     };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);

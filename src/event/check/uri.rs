@@ -131,9 +131,9 @@ fn is_ip_literal(literal: &str) -> bool {
 fn consists_of(text: &str, classes: u8) -> bool {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
+        let mut is_digit = || bytes.next().is_some_and(|byte| byte.is_ascii_hexdigit());
         let fits = CLASSES[usize::from(byte)] & classes != 0;
-        let mut digit = || bytes.next().is_some_and(|byte| byte.is_ascii_hexdigit());
-        if !fits && !(byte == b'%' && digit() && digit()) {
+        if !(fits || byte == b'%' && is_digit() && is_digit()) {
             return false;
         }
     }

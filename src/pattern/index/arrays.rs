@@ -65,7 +65,7 @@ impl Sweep {
     pub(crate) fn ask(&mut self, bit: u64, ask: Ask, path: PathId) {
         self.fields.push((bit, path));
         match ask {
-            Ask::Atom | Ask::Value => self.needs.value |= bit,
+            Ask::Value => self.needs.value |= bit,
             Ask::Either => self.needs.either |= bit,
             Ask::Absence => self.needs.absence |= bit,
         }

@@ -7,17 +7,17 @@ use super::atoms::{Atom, NO_ATOM};
 use super::blocks::Blocks;
 use super::grams::{GramCounts, Grams};
 use super::level::{
-    AtomLists, Entry, Folded, Head, IS_LEVEL, Level, Listed, Lists, NO_LIST, PathTests, TextTests,
+    AtomLists, Folded, IS_LEVEL, Level, Lists, NO_GUARD, NO_LIST, PathTests, TextTests,
 };
 use super::ranges::Ranges;
-use super::segment::{Ask, Check, LocalPath, Segment, Test};
+use super::segment::{Ask, Check, LocalPath, MAY_REPEAT, Segment, Test};
 use crate::pattern::op::{Cidr, Range};
 use crate::pattern::{Op, fold};
 
 const NONE: u32 = u32::MAX;
 
 /// A list longer than this becomes a level when its conjunctions have other fields to go by.
-const LIST_LENGTH_MAX: usize = 128;
+const LIST_LENGTH_MAX: usize = 512;
 /// Values of a guard at most; each makes an entry.
 const GUARD_ATOMS_MAX: usize = 8;
 /// Tests of a field at most whose conjunctions are listed with guards.
@@ -30,11 +30,19 @@ pub(crate) fn build(segment: &Segment) -> (Box<[Level]>, Lists) {
         levels: Vec::new(),
         lists: Lists::default(),
     };
-    let all: Vec<u32> = (0..segment.conjunctions.len() as u32).collect();
-    builder.level(&all, &mut Vec::new());
-    builder.lists.heads.shrink_to_fit();
-    builder.lists.entries.shrink_to_fit();
+    builder.level(&segment.conjunctions().collect::<Vec<u32>>(), &mut Vec::new());
+    builder.lists.words.shrink_to_fit();
     (builder.levels.into(), builder.lists)
+}
+
+/// A conjunction in a list, with an atom that one of its other fields asks for as a first filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    list: u32,
+    /// [`NO_GUARD`] for an entry without guard.
+    guard_path: LocalPath,
+    conjunction: u32,
+    guard: Atom,
 }
 
 struct Builder<'s> {
@@ -72,8 +80,7 @@ enum TestKey<'s> {
 struct Draft<'s> {
     keys: FxHashMap<Key<'s>, u32>,
     ranges: Vec<&'s Range>,
-    /// List and entry, in the order of conjunctions.
-    pairs: Vec<(u32, Entry)>,
+    entries: Vec<Entry>,
 }
 
 /// How often things occur among the conjunctions of a level.
@@ -94,22 +101,21 @@ impl<'s> Builder<'s> {
         for conjunction in conjunctions {
             self.list(*conjunction, used, &counts, &mut draft);
         }
-        let base = self.add_lists(&draft);
-        let level = self.finish(&draft, base, number == 0);
-        self.levels[number as usize] = level;
-        self.split_long_lists(&draft, base, used);
+        drop(counts);
+        let starts = self.add_lists(&mut draft, used);
+        self.levels[number as usize] = self.finish(&draft, &starts, number == 0);
         number
     }
 
     fn count(&self, conjunctions: &[u32], used: &[LocalPath]) -> Counts {
         let mut counts = Counts::default();
         for conjunction in conjunctions {
-            for check in self.segment.checks_of(*conjunction) {
+            for check in self.segment.conjunction(*conjunction).1 {
                 if !check.is_for_value() || used.contains(&check.path) {
                     continue;
                 }
                 *counts.paths.entry(check.path).or_default() += 1;
-                for atom in self.atoms_of(check) {
+                for atom in self.segment.atoms_of(check) {
                     *counts.atoms.entry(*atom).or_default() += 1;
                 }
                 for op in self.ops_of(check) {
@@ -122,24 +128,10 @@ impl<'s> Builder<'s> {
         counts
     }
 
-    /// The atoms that a check asks for.
-    fn atoms_of<'c>(&self, check: &'c Check) -> &'c [Atom]
-    where
-        's: 'c,
-    {
-        let segment: &'s Segment = self.segment;
-        match (check.ask, segment.test(check)) {
-            (Ask::Atom, _) => std::slice::from_ref(check.atom_ref()),
-            (_, Test::In { start, end }) => segment.set(start, end),
-            (_, Test::NotIn { .. } | Test::Field { .. }) => &[],
-        }
-    }
-
     /// The operators of a check that are not plain values alone.
     fn ops_of(&self, check: &Check) -> &'s [Op] {
-        let segment: &'s Segment = self.segment;
-        match (check.ask, segment.test(check)) {
-            (Ask::Value, Test::Field { slot, place }) => segment.field(slot, place).tests(),
+        match (check.ask, self.segment.test(check)) {
+            (Ask::Value, Test::Ops(ops)) => ops,
             _ => &[],
         }
     }
@@ -152,39 +144,39 @@ impl<'s> Builder<'s> {
         counts: &Counts,
         draft: &mut Draft<'s>,
     ) {
-        let checks = self.segment.checks_of(conjunction);
-        let usable = |check: &&Check| check.is_for_value() && !used.contains(&check.path);
-        let cost = |check: &&Check| self.cost(check, counts);
-        let best = checks.iter().filter(usable).min_by(|one, other| cost(one).total_cmp(&cost(other)));
-        let bare = Entry {
+        let checks = self.segment.conjunction(conjunction).1;
+        let usable = |check: &&'s Check| check.is_for_value() && !used.contains(&check.path);
+        let cost = |check: &&'s Check| self.cost(check, counts);
+        let best = checks.clone().filter(usable).min_by(|one, other| cost(one).total_cmp(&cost(other)));
+        let mut entry = Entry {
+            list: 0,
+            guard_path: NO_GUARD,
             conjunction,
-            guard_path: NONE,
             guard: NO_ATOM,
         };
         let Some(best) = best else {
-            draft.push(Key::Always, bare);
+            draft.push(Key::Always, entry);
             return;
         };
         let mut keys = Vec::new();
         self.keys(best, counts, &mut keys, draft);
+        if keys.len() > 1 {
+            entry.conjunction |= MAY_REPEAT;
+        }
         let guard = checks
-            .iter()
             .filter(usable)
             .filter(|check| check.path != best.path)
-            .filter(|check| (1..=GUARD_ATOMS_MAX).contains(&self.atoms_of(check).len()))
+            .filter(|check| (1..=GUARD_ATOMS_MAX).contains(&self.segment.atoms_of(check).len()))
             .min_by(|one, other| cost(one).total_cmp(&cost(other)))
             .filter(|_| keys.len() <= GUARDED_TESTS_MAX);
         for key in keys {
             let Some(guard) = guard else {
-                draft.push(key, bare);
+                draft.push(key, entry);
                 continue;
             };
-            for atom in self.atoms_of(guard) {
-                let entry = Entry {
-                    guard_path: guard.path,
-                    guard: *atom,
-                    ..bare
-                };
+            for atom in self.segment.atoms_of(guard) {
+                entry.guard_path = guard.path;
+                entry.guard = *atom;
                 draft.push(key.clone(), entry);
             }
         }
@@ -194,7 +186,7 @@ impl<'s> Builder<'s> {
     fn cost(&self, check: &Check, counts: &Counts) -> f64 {
         let all = f64::from(counts.paths.get(&check.path).copied().unwrap_or_default());
         let of_atom = |atom: &Atom| f64::from(counts.atoms.get(atom).copied().unwrap_or_default());
-        let atoms = self.atoms_of(check);
+        let atoms = self.segment.atoms_of(check);
         if !atoms.is_empty() {
             return atoms.iter().map(of_atom).sum();
         }
@@ -208,7 +200,7 @@ impl<'s> Builder<'s> {
     /// The keys that a check's tests are listed under.
     fn keys(&self, check: &Check, counts: &Counts, keys: &mut Vec<Key<'s>>, draft: &mut Draft<'s>) {
         let path = check.path;
-        let atoms = self.atoms_of(check);
+        let atoms = self.segment.atoms_of(check);
         if !atoms.is_empty() {
             keys.extend(atoms.iter().map(|atom| Key::Atom(path, *atom)));
             return;
@@ -272,40 +264,52 @@ impl<'s> Builder<'s> {
         Key::Test(path, key)
     }
 
-    /// Turns the draft's pairs into lists, one for each key in the order of keys.
-    fn add_lists(&mut self, draft: &Draft<'s>) -> u32 {
-        let base = self.lists.heads.len() as u32;
-        let mut lengths = vec![0u32; draft.keys.len()];
-        for (list, _) in &draft.pairs {
-            lengths[*list as usize] += 1;
+    /// Writes the draft's lists and gives where each begins, in the order of keys.
+    fn add_lists(&mut self, draft: &mut Draft<'s>, used: &mut Vec<LocalPath>) -> Vec<u32> {
+        let mut paths = vec![NO_GUARD; draft.keys.len()];
+        for (key, list) in &draft.keys {
+            if let Key::Any(path) | Key::Atom(path, _) | Key::Test(path, _) = key {
+                paths[*list as usize] = *path;
+            }
         }
-        let mut start = self.lists.entries.len() as u32;
-        let mut places = Vec::with_capacity(lengths.len());
-        for length in lengths {
-            self.lists.heads.push(Head { start, length });
-            places.push(start as usize);
-            start += length;
+        draft.entries.sort_unstable();
+        let mut starts = Vec::with_capacity(paths.len());
+        for entries in draft.entries.chunk_by(|one, other| one.list == other.list) {
+            let path = paths[entries[0].list as usize];
+            let start = match self.level_of_list(entries, path, used) {
+                Some(level) => {
+                    let start = self.lists.words.len();
+                    self.lists.words.extend([IS_LEVEL, level]);
+                    start
+                }
+                None => self.add_list(entries),
+            };
+            starts.push(start as u32);
         }
-        let empty = Entry {
-            conjunction: 0,
-            guard_path: NONE,
-            guard: NO_ATOM,
-        };
-        self.lists.entries.resize(start as usize, empty);
-        for (list, entry) in &draft.pairs {
-            let place = &mut places[*list as usize];
-            self.lists.entries[*place] = *entry;
-            *place += 1;
-        }
-        base
+        starts
     }
 
-    fn finish(&self, draft: &Draft<'s>, base: u32, is_first: bool) -> Level {
+    fn add_list(&mut self, entries: &[Entry]) -> usize {
+        let words = &mut self.lists.words;
+        let start = words.len();
+        words.push(0);
+        for group in entries.chunk_by(|one, other| one.guard_path == other.guard_path) {
+            words[start] += 1;
+            words.extend([group[0].guard_path, group.len() as u32]);
+            if group[0].guard_path != NO_GUARD {
+                words.extend(group.iter().map(|entry| entry.guard));
+            }
+            words.extend(group.iter().map(|entry| entry.conjunction));
+        }
+        start
+    }
+
+    fn finish(&self, draft: &Draft<'s>, starts: &[u32], is_first: bool) -> Level {
         let mut by_path: FxHashMap<LocalPath, PathDraft> = FxHashMap::default();
         let mut atoms = Vec::new();
         let mut always = NO_LIST;
         for (key, list) in &draft.keys {
-            let list = base + list;
+            let list = starts[*list as usize];
             match key {
                 Key::Always => always = list,
                 Key::Any(path) => by_path.entry(*path).or_default().any = Some(list),
@@ -348,39 +352,31 @@ impl<'s> Builder<'s> {
         AtomLists::Dense(lists.into())
     }
 
-    /// Gives long lists a level of their own, where most of their conjunctions have another field.
-    fn split_long_lists(&mut self, draft: &Draft<'s>, base: u32, used: &mut Vec<LocalPath>) {
-        for (key, list) in &draft.keys {
-            let path = match key {
-                Key::Always => continue,
-                Key::Any(path) | Key::Atom(path, _) | Key::Test(path, _) => *path,
-            };
-            let list = base + list;
-            let Listed::Entries(entries) = self.lists.get(list) else {
-                continue;
-            };
-            if entries.len() <= LIST_LENGTH_MAX {
-                continue;
-            }
-            let mut conjunctions: Vec<u32> = entries.iter().map(|entry| entry.conjunction).collect();
-            conjunctions.sort_unstable();
-            conjunctions.dedup();
-            used.push(path);
-            let others = conjunctions.iter().filter(|one| self.has_other_field(**one, used)).count();
-            if others * 2 > conjunctions.len() && conjunctions.len() > LIST_LENGTH_MAX {
-                let level = self.level(&conjunctions, used);
-                self.lists.heads[list as usize] = Head {
-                    start: level,
-                    length: IS_LEVEL,
-                };
-            }
-            used.pop();
+    /// A level for a long list, where most of its conjunctions have another field to go by.
+    fn level_of_list(
+        &mut self,
+        entries: &[Entry],
+        path: LocalPath,
+        used: &mut Vec<LocalPath>,
+    ) -> Option<u32> {
+        if entries.len() <= LIST_LENGTH_MAX || path == NO_GUARD {
+            return None;
         }
+        let mut conjunctions: Vec<u32> =
+            entries.iter().map(|entry| entry.conjunction & !MAY_REPEAT).collect();
+        conjunctions.sort_unstable();
+        conjunctions.dedup();
+        used.push(path);
+        let others = conjunctions.iter().filter(|one| self.has_other_field(**one, used)).count();
+        let is_worth_it = conjunctions.len() > LIST_LENGTH_MAX && others * 2 > conjunctions.len();
+        let level = is_worth_it.then(|| self.level(&conjunctions, used));
+        used.pop();
+        level
     }
 
     fn has_other_field(&self, conjunction: u32, used: &[LocalPath]) -> bool {
-        let checks = self.segment.checks_of(conjunction);
-        checks.iter().any(|check| check.is_for_value() && !used.contains(&check.path))
+        let (_, mut checks) = self.segment.conjunction(conjunction);
+        checks.any(|check| check.is_for_value() && !used.contains(&check.path))
     }
 }
 
@@ -412,7 +408,7 @@ impl<'s> Draft<'s> {
     fn push(&mut self, key: Key<'s>, entry: Entry) {
         let next = self.keys.len() as u32;
         let list = *self.keys.entry(key).or_insert(next);
-        self.pairs.push((list, entry));
+        self.entries.push(Entry { list, ..entry });
     }
 }
 

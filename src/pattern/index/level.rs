@@ -15,37 +15,68 @@ use super::segment::LocalPath;
 
 /// No list.
 pub(crate) const NO_LIST: u32 = u32::MAX;
-/// A conjunction in a list, with an atom that one of its other fields asks for, as a first filter.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
-    pub(crate) conjunction: u32,
-    /// [`u32::MAX`] for an entry without guard.
-    pub(crate) guard_path: LocalPath,
-    pub(crate) guard: Atom,
-}
 
-/// The lists of all levels.
-#[derive(Debug, Default)]
-pub(crate) struct Lists {
-    pub(super) heads: Vec<Head>,
-    pub(super) entries: Vec<Entry>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Head {
-    pub(super) start: u32,
-    /// [`IS_LEVEL`] when `start` is a level.
-    pub(super) length: u32,
-}
+/// The path of a group of a list whose conjunctions have no guard.
+pub(crate) const NO_GUARD: LocalPath = u32::MAX;
 
 /// Marks a list that is a level.
 pub(super) const IS_LEVEL: u32 = u32::MAX;
 
+/// The lists of all levels, each known by where it begins, in one run of words so that reading a
+/// list reads memory in order.
+///
+/// A list is the number of its groups and then the groups; or [`IS_LEVEL`] and a level. A group is a
+/// path, the number of its conjunctions, for each the atom that one of its other fields asks for at
+/// that path (its guard), and then the conjunctions. A group without guard has the path
+/// [`NO_GUARD`] and no atoms.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    pub(super) words: Vec<u32>,
+}
+
 /// What is listed under a test.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Listed<'l> {
-    Entries(&'l [Entry]),
+    Groups(Groups<'l>),
     Level(u32),
+}
+
+/// The groups of a list.
+#[derive(Debug, Clone)]
+pub(crate) struct Groups<'l> {
+    left: u32,
+    words: &'l [u32],
+}
+
+/// Conjunctions of a list whose guards are at one path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Group<'l> {
+    pub(crate) path: LocalPath,
+    /// As many as conjunctions; none without guard.
+    pub(crate) guards: &'l [Atom],
+    pub(crate) conjunctions: &'l [u32],
+}
+
+impl<'l> Iterator for Groups<'l> {
+    type Item = Group<'l>;
+
+    fn next(&mut self) -> Option<Group<'l>> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let (head, rest) = self.words.split_first_chunk::<2>()?;
+        let [path, length] = *head;
+        let guards = if path == NO_GUARD { 0 } else { length as usize };
+        let (guards, rest) = rest.split_at_checked(guards)?;
+        let (conjunctions, rest) = rest.split_at_checked(length as usize)?;
+        self.words = rest;
+        Some(Group {
+            path,
+            guards,
+            conjunctions,
+        })
+    }
 }
 
 /// Conjunctions by the tests of one field each.
@@ -104,15 +135,18 @@ pub(crate) struct Folded {
 
 impl Lists {
     pub(crate) fn get(&self, list: u32) -> Listed<'_> {
-        let head = self.heads[list as usize];
-        if head.length == IS_LEVEL {
-            return Listed::Level(head.start);
+        match self.words.get(list as usize..) {
+            Some([IS_LEVEL, level, ..]) => Listed::Level(*level),
+            Some([left, words @ ..]) => Listed::Groups(Groups { left: *left, words }),
+            Some([]) | None => Listed::Groups(Groups {
+                left: 0,
+                words: &[],
+            }),
         }
-        Listed::Entries(&self.entries[head.start as usize..][..head.length as usize])
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.heads.capacity() * size_of::<Head>() + self.entries.capacity() * size_of::<Entry>()
+        self.words.capacity() * 4
     }
 }
 

@@ -3,8 +3,8 @@
 use super::RuleId;
 use super::arrays::{Sweep, TwoRoutes};
 use super::atoms::{Atom, NO_ATOM};
-use super::level::{self, Folded, Level, Listed, NO_LIST, PathTests, TextTests};
-use super::segment::{Ask, Check, LocalPath, Segment, Slot, Test};
+use super::level::{Folded, Group, Level, Listed, NO_GUARD, NO_LIST, PathTests, TextTests};
+use super::segment::{Ask, Check, LocalPath, MAY_REPEAT, Segment, Slot, Test};
 use crate::pattern::combine::{self, Entry, Needs};
 use crate::pattern::fold;
 use crate::pattern::input::Input;
@@ -14,9 +14,6 @@ use crate::pattern::op::Value;
 use crate::pattern::op::cidr;
 use crate::pattern::paths::Paths;
 
-/// An entry without guard.
-const NO_GUARD: LocalPath = u32::MAX;
-
 /// Memory that is used again from event to event.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
@@ -24,8 +21,10 @@ pub(crate) struct Buffers {
     path_atoms: Vec<PathAtom>,
     /// The atom of each leaf, once it was looked up.
     leaf_atoms: Vec<Atom>,
-    /// For each conjunction the last run in which it was checked.
-    checked: Vec<u32>,
+    /// Conjunctions to check.
+    candidates: Vec<u32>,
+    /// True when a conjunction may be among the candidates twice.
+    repeats: bool,
     run: u32,
     folded: Vec<u8>,
     reversed: Vec<u8>,
@@ -42,6 +41,8 @@ struct PathAtom {
 const UNKNOWN: Atom = u32::MAX - 1;
 /// A path with several values.
 const SEVERAL: Atom = u32::MAX - 2;
+/// Guards compared at once.
+const GUARD_ROW: usize = 32;
 
 /// Work that may still be done for the event.
 #[derive(Debug)]
@@ -92,7 +93,7 @@ impl Run<'_> {
                 self.leaf(level, tests, place)?;
             }
         }
-        Ok(())
+        self.check_candidates()
     }
 
     fn begin(&mut self) {
@@ -100,11 +101,13 @@ impl Run<'_> {
         buffers.run = buffers.run.wrapping_add(1);
         if buffers.run == 0 {
             buffers.run = 1;
-            buffers.checked.fill(0);
             buffers.path_atoms.fill(PathAtom::default());
         }
-        grow(&mut buffers.checked, self.segment.conjunctions.len(), 0);
-        grow(&mut buffers.path_atoms, self.segment.paths.len(), PathAtom::default());
+        if buffers.path_atoms.len() < self.segment.paths.len() {
+            buffers.path_atoms.resize(self.segment.paths.len(), PathAtom::default());
+        }
+        buffers.candidates.clear();
+        buffers.repeats = false;
         buffers.leaf_atoms.clear();
         buffers.leaf_atoms.resize(self.leaves.leaves.len(), UNKNOWN);
     }
@@ -128,6 +131,7 @@ impl Run<'_> {
     /// Looks at the lists that one value is under.
     fn leaf(&mut self, level: &Level, tests: &PathTests, place: u32) -> Result<(), LimitReached> {
         self.budget.spend(1)?;
+        self.buffers.repeats |= self.leaves.earlier(place).is_some();
         if tests.any != NO_LIST {
             self.list(tests.any)?;
         }
@@ -225,40 +229,76 @@ impl Run<'_> {
         let segment = self.segment;
         match segment.lists.get(list) {
             Listed::Level(level) => self.level(level),
-            Listed::Entries(entries) => {
-                self.budget.spend(entries.len() as u64)?;
-                for entry in entries {
-                    if self.guard_holds(entry) {
-                        self.candidate(entry.conjunction)?;
-                    }
+            Listed::Groups(groups) => {
+                for group in groups {
+                    self.budget.spend(group.conjunctions.len() as u64)?;
+                    self.group(&group);
                 }
                 Ok(())
             }
         }
     }
 
-    fn guard_holds(&mut self, entry: &level::Entry) -> bool {
-        if entry.guard_path == NO_GUARD {
-            return true;
+    /// Takes the conjunctions of a group whose guard holds as candidates.
+    fn group(&mut self, group: &Group<'_>) {
+        let atom = if group.path == NO_GUARD {
+            SEVERAL
+        } else {
+            self.path_atom(group.path)
+        };
+        let buffers = &mut *self.buffers;
+        if atom == SEVERAL {
+            buffers.repeats |= group.path != NO_GUARD;
+            for conjunction in group.conjunctions {
+                buffers.repeats |= conjunction & MAY_REPEAT != 0;
+                buffers.candidates.push(conjunction & !MAY_REPEAT);
+            }
+            return;
         }
-        let atom = self.path_atom(entry.guard_path);
-        atom == entry.guard || atom == SEVERAL
+        if atom == NO_ATOM {
+            return;
+        }
+        let rows = group.guards.chunks(GUARD_ROW).zip(group.conjunctions.chunks(GUARD_ROW));
+        for (guards, conjunctions) in rows {
+            // Whole rows are compared at once; few hold anything.
+            let any = guards.iter().fold(false, |any, guard| any | (*guard == atom));
+            if !any {
+                continue;
+            }
+            for (guard, conjunction) in guards.iter().zip(conjunctions) {
+                if *guard == atom {
+                    buffers.repeats |= conjunction & MAY_REPEAT != 0;
+                    buffers.candidates.push(conjunction & !MAY_REPEAT);
+                }
+            }
+        }
+    }
+
+    fn check_candidates(&mut self) -> Result<(), LimitReached> {
+        let mut candidates = std::mem::take(&mut self.buffers.candidates);
+        if self.buffers.repeats {
+            candidates.sort_unstable();
+            candidates.dedup();
+        }
+        // Reading them all first lets the memory of one be fetched while another's is.
+        let touched = candidates.iter().fold(0, |sum, one| sum ^ self.segment.touch(*one));
+        std::hint::black_box(touched);
+        let mut outcome = Ok(());
+        for conjunction in &candidates {
+            outcome = self.candidate(*conjunction);
+            if outcome.is_err() {
+                break;
+            }
+        }
+        self.buffers.candidates = candidates;
+        outcome
     }
 
     fn candidate(&mut self, conjunction: u32) -> Result<(), LimitReached> {
-        let checked = &mut self.buffers.checked[conjunction as usize];
-        if *checked == self.buffers.run {
-            return Ok(());
-        }
-        *checked = self.buffers.run;
         let segment = self.segment;
-        let slot = segment.conjunctions[conjunction as usize].slot;
-        if self.is_removed(slot) {
-            return Ok(());
-        }
-        let checks = segment.checks_of(conjunction);
+        let (slot, checks) = segment.conjunction(conjunction);
         let mut apart = 0;
-        for check in checks {
+        for check in checks.clone() {
             match self.check(check)? {
                 Verdict::Fails => return Ok(()),
                 Verdict::Holds => {}
@@ -266,7 +306,7 @@ impl Run<'_> {
                 Verdict::DependsOnList => apart += 2,
             }
         }
-        if apart > 1 && !self.hold_together(checks)? {
+        if self.is_removed(slot) || (apart > 1 && !self.hold_together(checks)?) {
             return Ok(());
         }
         self.matched.push(segment.rules[slot as usize]);
@@ -280,12 +320,14 @@ impl Run<'_> {
     }
 
     fn check(&mut self, check: &Check) -> Result<Verdict, LimitReached> {
-        if check.ask == Ask::Atom {
+        if check.ask == Ask::Value
+            && let Some(wanted) = check.atom()
+        {
             let atom = self.path_atom(check.path);
             if atom != SEVERAL {
                 let leaf = self.leaves.last_at(self.segment.paths[check.path as usize]);
                 return Ok(match leaf {
-                    Some(place) if atom == check.atom() => self.place_of(place),
+                    Some(place) if atom == wanted => self.place_of(place),
                     _ => Verdict::Fails,
                 });
             }
@@ -305,7 +347,7 @@ impl Run<'_> {
         let mut next = self.leaves.last_at(self.segment.paths[check.path as usize]);
         let mut verdict = match (next, check.ask) {
             (None, Ask::Either | Ask::Absence) => return Ok(Verdict::Holds),
-            (None, Ask::Value | Ask::Atom) => return Ok(Verdict::Fails),
+            (None, Ask::Value) => return Ok(Verdict::Fails),
             (Some(_), _) => Verdict::Fails,
         };
         let mut all_in_lists = true;
@@ -335,24 +377,15 @@ impl Run<'_> {
 
     /// Whether one value passes the test of a check.
     fn passes(&mut self, check: &Check, place: u32) -> bool {
-        if check.ask == Ask::Atom {
-            return self.leaf_atom(check.path, place) == check.atom();
-        }
         let segment = self.segment;
         match segment.test(check) {
-            Test::In { start, end } => {
-                let atom = self.leaf_atom(check.path, place);
-                contains(segment.set(start, end), atom)
-            }
-            Test::NotIn { start, end } => {
-                let atom = self.leaf_atom(check.path, place);
-                !contains(segment.set(start, end), atom)
-            }
-            Test::Field { slot, place: field } => {
+            Test::One(atom) => self.leaf_atom(check.path, place) == atom,
+            Test::In(set) => contains(set, self.leaf_atom(check.path, place)),
+            Test::NotIn(set) => !contains(set, self.leaf_atom(check.path, place)),
+            Test::Ops(ops) => {
                 let leaf = &self.leaves.leaves[place as usize];
                 let value = self.leaves.value(leaf, self.input);
-                let tests = segment.field(slot, field).tests();
-                tests.iter().any(|test| test.holds(&value))
+                ops.iter().any(|test| test.holds(&value))
             }
         }
     }
@@ -388,15 +421,18 @@ impl Run<'_> {
     }
 
     /// Whether checks that each hold alone hold within one choice of list elements.
-    fn hold_together(&mut self, checks: &[Check]) -> Result<bool, LimitReached> {
+    fn hold_together<'c>(
+        &mut self,
+        checks: impl Iterator<Item = &'c Check> + Clone,
+    ) -> Result<bool, LimitReached> {
         let elements = self.leaves.elements.len() + self.leaves.arrays.len();
         self.budget.spend(elements as u64)?;
         let mut sweep = std::mem::take(&mut self.buffers.sweep);
         sweep.begin(self.leaves);
         let outcome = self
-            .each_value(checks, |entry| sweep.add(entry.element, entry.field, entry.passes))
+            .each_value(checks.clone(), |entry| sweep.add(entry.element, entry.field, entry.passes))
             .map(|()| {
-                for (place, check) in checks.iter().enumerate() {
+                for (place, check) in checks.clone().enumerate() {
                     let path = self.segment.paths[check.path as usize];
                     sweep.ask(1 << place, check.ask, path);
                 }
@@ -410,10 +446,10 @@ impl Run<'_> {
         }
     }
 
-    fn hold_together_by_search(
+    fn hold_together_by_search<'c>(
         &mut self,
         needs: Needs,
-        checks: &[Check],
+        checks: impl Iterator<Item = &'c Check>,
     ) -> Result<bool, LimitReached> {
         let mut entries = Vec::new();
         self.each_value(checks, |entry| entries.push(entry))?;
@@ -424,12 +460,12 @@ impl Run<'_> {
         })
     }
 
-    fn each_value(
+    fn each_value<'c>(
         &mut self,
-        checks: &[Check],
+        checks: impl Iterator<Item = &'c Check>,
         mut add: impl FnMut(Entry),
     ) -> Result<(), LimitReached> {
-        for (place, check) in checks.iter().enumerate() {
+        for (place, check) in checks.enumerate() {
             let mut next = self.leaves.last_at(self.segment.paths[check.path as usize]);
             while let Some(leaf) = next {
                 self.budget.spend(1)?;
@@ -461,11 +497,5 @@ fn contains(set: &[Atom], atom: Atom) -> bool {
         set.contains(&atom)
     } else {
         set.binary_search(&atom).is_ok()
-    }
-}
-
-fn grow<T: Clone>(buffer: &mut Vec<T>, length: usize, with: T) {
-    if buffer.len() < length {
-        buffer.resize(length, with);
     }
 }

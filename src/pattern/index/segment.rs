@@ -27,19 +27,23 @@ pub(crate) struct Segment {
     /// The local path of each path; shorter than the paths when others were added later.
     locals: Box<[LocalPath]>,
     pub(crate) atoms: Atoms,
-    pub(crate) conjunctions: Box<[Conjunction]>,
-    pub(crate) checks: Box<[Check]>,
-    tests: Box<[Test]>,
+    /// Each conjunction is a head and its checks; its number is the place of the head.
+    words: Box<[Word]>,
+    conjunction_count: usize,
     sets: Box<[Atom]>,
+    ops: Box<[Op]>,
     pub(crate) lists: Lists,
     pub(crate) levels: Box<[Level]>,
 }
 
-/// One alternative of a rule: its checks run to the first of the next.
+/// Marks a conjunction that is in several lists which one value may be under.
+pub(crate) const MAY_REPEAT: u32 = 1 << 31;
+
+/// A conjunction's rule and number of checks, or one of its checks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Conjunction {
-    pub(crate) slot: Slot,
-    pub(crate) first_check: u32,
+enum Word {
+    Head { slot: Slot, count: u32 },
+    Check(Check),
 }
 
 /// One field of a conjunction.
@@ -47,32 +51,45 @@ pub(crate) struct Conjunction {
 pub(crate) struct Check {
     pub(crate) path: LocalPath,
     pub(crate) ask: Ask,
-    /// An atom when asking for one, else the place of a test.
-    test: u32,
+    kind: Kind,
+    start: u32,
+    end: u32,
 }
 
 /// What a field asks of the values at its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
-    /// A value that is one atom.
-    Atom,
-    /// A value that passes a test.
+    /// A value that passes the test.
     Value,
-    /// A value that passes a test, or no value.
+    /// A value that passes the test, or no value.
     Either,
     /// No value.
     Absence,
 }
 
-/// The tests of a field, in the cheapest form.
+/// What the test of a check is, and what its `start` and `end` are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// The atom `start`.
+    One,
+    /// A run of the sets, sorted.
+    In,
+    NotIn,
+    /// A run of the operators.
+    Ops,
+}
+
+/// The tests of a field in the cheapest form.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Test {
-    /// Any of these atoms, sorted.
-    In { start: u32, end: u32 },
-    /// None of these atoms, sorted.
-    NotIn { start: u32, end: u32 },
-    /// As the field of the rule's pattern says.
-    Field { slot: Slot, place: u16 },
+pub(crate) enum Test<'s> {
+    /// This atom.
+    One(Atom),
+    /// Any of these atoms.
+    In(&'s [Atom]),
+    /// None of these atoms.
+    NotIn(&'s [Atom]),
+    /// Any of these operators.
+    Ops(&'s [Op]),
 }
 
 impl Segment {
@@ -83,10 +100,10 @@ impl Segment {
             globals: Vec::new(),
             locals: Vec::new(),
             atoms: Atoms::default(),
-            conjunctions: Vec::new(),
-            checks: Vec::new(),
-            tests: Vec::new(),
+            words: Vec::new(),
+            conjunction_count: 0,
             sets: Vec::new(),
+            ops: Vec::new(),
             fields: Vec::new(),
         };
         for (slot, (_, pattern)) in (0..).zip(&rules) {
@@ -100,10 +117,10 @@ impl Segment {
             paths: compiler.globals.into(),
             locals: compiler.locals.into(),
             atoms: compiler.atoms,
-            conjunctions: compiler.conjunctions.into(),
-            checks: compiler.checks.into(),
-            tests: compiler.tests.into(),
+            words: compiler.words.into(),
+            conjunction_count: compiler.conjunction_count,
             sets: compiler.sets.into(),
+            ops: compiler.ops.into(),
             lists: Lists::default(),
             levels: Box::default(),
         };
@@ -117,35 +134,58 @@ impl Segment {
         local.filter(|local| *local != NONE)
     }
 
-    /// The checks of a conjunction.
-    pub(crate) fn checks_of(&self, conjunction: u32) -> &[Check] {
-        let start = self.conjunctions[conjunction as usize].first_check as usize;
-        let end = self
-            .conjunctions
-            .get(conjunction as usize + 1)
-            .map_or(self.checks.len(), |next| next.first_check as usize);
-        &self.checks[start..end]
+    /// The numbers of all conjunctions.
+    pub(crate) fn conjunctions(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.words).filter_map(|(place, word)| match word {
+            Word::Head { .. } => Some(place),
+            Word::Check(_) => None,
+        })
     }
 
-    /// The test of a check that does not ask for an atom.
-    pub(crate) fn test(&self, check: &Check) -> Test {
-        match check.ask {
-            Ask::Atom => Test::In {
-                start: NONE,
-                end: NONE,
-            },
-            Ask::Value | Ask::Either | Ask::Absence => self.tests[check.test as usize],
+    pub(crate) fn conjunction_count(&self) -> usize {
+        self.conjunction_count
+    }
+
+    /// The rule and the checks of a conjunction.
+    pub(crate) fn conjunction(&self, number: u32) -> (Slot, impl Iterator<Item = &Check> + Clone) {
+        let words = &self.words[number as usize..];
+        let (slot, count) = match words[0] {
+            Word::Head { slot, count } => (slot, count as usize),
+            Word::Check(_) => (0, 0),
+        };
+        let checks = words[1..=count].iter().filter_map(|word| match word {
+            Word::Check(check) => Some(check),
+            Word::Head { .. } => None,
+        });
+        (slot, checks)
+    }
+
+    /// Reads the head of a conjunction, so that its memory is at hand when it is checked.
+    pub(crate) fn touch(&self, number: u32) -> u32 {
+        match self.words[number as usize] {
+            Word::Head { slot, .. } => slot,
+            Word::Check(_) => 0,
         }
     }
 
-    /// The atoms of a test.
-    pub(crate) fn set(&self, start: u32, end: u32) -> &[Atom] {
-        &self.sets[start as usize..end as usize]
+    /// The test of a check.
+    pub(crate) fn test(&self, check: &Check) -> Test<'_> {
+        let run = check.start as usize..check.end as usize;
+        match check.kind {
+            Kind::One => Test::One(check.start),
+            Kind::In => Test::In(&self.sets[run]),
+            Kind::NotIn => Test::NotIn(&self.sets[run]),
+            Kind::Ops => Test::Ops(&self.ops[run]),
+        }
     }
 
-    /// The field that a test is read from.
-    pub(crate) fn field(&self, slot: Slot, place: u16) -> &Field {
-        &self.patterns[slot as usize].fields[usize::from(place)]
+    /// The atoms that a check asks for; none when it asks for more than atoms.
+    pub(crate) fn atoms_of<'c>(&'c self, check: &'c Check) -> &'c [Atom] {
+        match (check.kind, self.test(check)) {
+            (Kind::One, _) => std::slice::from_ref(&check.start),
+            (_, Test::In(set)) => set,
+            (_, Test::One(_) | Test::NotIn(_) | Test::Ops(_)) => &[],
+        }
     }
 
     /// The number of a rule among those here.
@@ -158,28 +198,22 @@ impl Segment {
         self.rules.len() * (size_of::<RuleId>() + size_of::<Arc<Pattern>>())
             + (self.paths.len() + self.locals.len() + self.sets.len()) * 4
             + self.atoms.bytes()
-            + self.conjunctions.len() * size_of::<Conjunction>()
-            + self.checks.len() * size_of::<Check>()
-            + self.tests.len() * size_of::<Test>()
+            + self.words.len() * size_of::<Word>()
+            + self.ops.len() * size_of::<Op>()
             + self.lists.bytes()
             + self.levels.iter().map(Level::bytes).sum::<usize>()
     }
 }
 
 impl Check {
-    /// The atom that a check asks for when it asks for one.
-    pub(crate) fn atom(&self) -> Atom {
-        self.test
-    }
-
-    /// The same, borrowed.
-    pub(crate) fn atom_ref(&self) -> &Atom {
-        &self.test
+    /// The atom that a check asks for, when it is one.
+    pub(crate) fn atom(&self) -> Option<Atom> {
+        (self.kind == Kind::One).then_some(self.start)
     }
 
     /// True when only a value can make the check hold.
     pub(crate) fn is_for_value(&self) -> bool {
-        matches!(self.ask, Ask::Atom | Ask::Value)
+        self.ask == Ask::Value
     }
 }
 
@@ -188,10 +222,10 @@ struct Compiler<'c> {
     globals: Vec<PathId>,
     locals: Vec<LocalPath>,
     atoms: Atoms,
-    conjunctions: Vec<Conjunction>,
-    checks: Vec<Check>,
-    tests: Vec<Test>,
+    words: Vec<Word>,
+    conjunction_count: usize,
     sets: Vec<Atom>,
+    ops: Vec<Op>,
     /// The checks of the fields of the pattern at hand.
     fields: Vec<Check>,
 }
@@ -199,57 +233,75 @@ struct Compiler<'c> {
 impl Compiler<'_> {
     fn rule(&mut self, slot: Slot, pattern: &Pattern) {
         self.fields.clear();
-        for (place, field) in (0..).zip(&pattern.fields) {
-            let check = self.check(slot, place, field);
+        for field in &pattern.fields {
+            let check = self.check(field);
             self.fields.push(check);
         }
         for conjunction in &pattern.conjunctions {
-            self.conjunctions.push(Conjunction {
+            let head = self.words.len();
+            self.conjunction_count += 1;
+            self.words.push(Word::Head {
                 slot,
-                first_check: self.checks.len() as u32,
+                count: conjunction.len() as u32,
             });
             let checks = conjunction.iter().map(|place| self.fields[usize::from(*place)]);
-            self.checks.extend(checks);
+            self.words.extend(checks.map(Word::Check));
+            // What is cheap to check comes first.
+            self.words[head + 1..].sort_by_key(|word| match word {
+                Word::Check(check) => check.kind,
+                Word::Head { .. } => Kind::One,
+            });
         }
     }
 
-    fn check(&mut self, slot: Slot, place: u16, field: &Field) -> Check {
+    fn check(&mut self, field: &Field) -> Check {
         let path = self.local(field.path());
         let ask = match (field.wants_value(), field.allows_absence()) {
             (true, false) => Ask::Value,
             (true, true) => Ask::Either,
             (false, _) => Ask::Absence,
         };
-        let start = self.sets.len() as u32;
-        let is_set = self.add_atoms(path, field.tests());
-        let end = self.sets.len() as u32;
-        if is_set && ask == Ask::Value && end - start == 1 {
-            let atom = self.sets.pop().unwrap_or(NO_ATOM);
-            let ask = Ask::Atom;
-            return Check { path, ask, test: atom };
-        }
-        let test = match field.tests() {
-            [Op::AnythingBut(AnythingBut::Texts(texts))] => {
-                self.sets.truncate(start as usize);
-                let atoms = texts.iter().map(|text| self.atoms.add_text(path as usize, text));
-                self.sets.extend(atoms);
-                self.finish_set(start, |start, end| Test::NotIn { start, end })
-            }
-            [Op::AnythingBut(AnythingBut::Numbers(numbers))] => {
-                self.sets.truncate(start as usize);
-                let atoms = numbers.iter().map(|one| self.atoms.add_number(path as usize, one));
-                self.sets.extend(atoms);
-                self.finish_set(start, |start, end| Test::NotIn { start, end })
-            }
-            _ if is_set => self.finish_set(start, |start, end| Test::In { start, end }),
-            _ => {
-                self.sets.truncate(start as usize);
-                Test::Field { slot, place }
-            }
+        let start = self.sets.len();
+        let mut kind = if self.add_atoms(path, field.tests()) {
+            Kind::In
+        } else {
+            self.sets.truncate(start);
+            Kind::Ops
         };
-        self.tests.push(test);
-        let test = self.tests.len() as u32 - 1;
-        Check { path, ask, test }
+        if let [Op::AnythingBut(excluded)] = field.tests() {
+            match excluded {
+                AnythingBut::Texts(texts) => {
+                    kind = Kind::NotIn;
+                    let atoms = texts.iter().map(|text| self.atoms.add_text(path as usize, text));
+                    self.sets.extend(atoms);
+                }
+                AnythingBut::Numbers(numbers) => {
+                    kind = Kind::NotIn;
+                    let atoms = numbers.iter().map(|one| self.atoms.add_number(path as usize, one));
+                    self.sets.extend(atoms);
+                }
+                AnythingBut::Prefixes(_)
+                | AnythingBut::Suffixes(_)
+                | AnythingBut::IgnoreCase(_)
+                | AnythingBut::Wildcards(_) => {}
+            }
+        }
+        let (start, end) = match kind {
+            Kind::Ops => self.add_ops(field.tests()),
+            Kind::One | Kind::In | Kind::NotIn => self.finish_set(start),
+        };
+        if kind == Kind::In && end - start == 1 {
+            kind = Kind::One;
+            let atom = self.sets.pop().unwrap_or(NO_ATOM);
+            return Check { path, ask, kind, start: atom, end: 0 };
+        }
+        Check { path, ask, kind, start, end }
+    }
+
+    fn add_ops(&mut self, tests: &[Op]) -> (u32, u32) {
+        let start = self.ops.len() as u32;
+        self.ops.extend(tests.iter().filter(|test| **test != Op::Exists(false)).cloned());
+        (start, self.ops.len() as u32)
     }
 
     /// Numbers the plain values among the tests; false when there are other tests too.
@@ -276,8 +328,9 @@ impl Compiler<'_> {
         is_set
     }
 
-    fn finish_set(&mut self, start: u32, test: impl Fn(u32, u32) -> Test) -> Test {
-        let set = &mut self.sets[start as usize..];
+    /// Sorts what was added to the sets since `start` and keeps each atom once.
+    fn finish_set(&mut self, start: usize) -> (u32, u32) {
+        let set = &mut self.sets[start..];
         set.sort_unstable();
         let mut kept = 0;
         for place in 0..set.len() {
@@ -286,8 +339,8 @@ impl Compiler<'_> {
                 kept += 1;
             }
         }
-        self.sets.truncate(start as usize + kept);
-        test(start, self.sets.len() as u32)
+        self.sets.truncate(start + kept);
+        (start as u32, self.sets.len() as u32)
     }
 
     fn local(&mut self, path: &str) -> LocalPath {

@@ -23,7 +23,7 @@ impl Budget {
 
     /// Takes `count` steps; `false` when the budget is spent.
     pub(super) fn spend(&self, count: u64) -> bool {
-        const CLOCK_EVERY: u64 = 256;
+        const CLOCK_EVERY: u64 = 16;
         let before = self.steps.get();
         let left = before.saturating_sub(count);
         self.steps.set(left);

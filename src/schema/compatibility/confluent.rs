@@ -16,6 +16,9 @@ use change::Found;
 use compare::Comparison;
 use shape::Shape;
 
+/// Steps here are cheaper than those of a proof by this factor.
+const STEPS_FACTOR: u64 = 10;
+
 /// Checks the directions asked for.
 pub(super) fn check(
     old: &str,
@@ -33,13 +36,13 @@ pub(super) fn check(
         (Ok(old), Ok(new)) => (old, new),
         (Err(report), _) | (_, Err(report)) => return report,
     };
+    let budget = Budget::new(options.steps_max * STEPS_FACTOR, options.time_max);
     let mut report = Report::compatible();
     for direction in directions {
         let (original, update) = match direction {
             Direction::Backward => (&old, &new),
             Direction::Forward => (&new, &old),
         };
-        let budget = Budget::new(options.steps_max, options.time_max);
         let found = compare(original, update, &budget);
         let one = if budget.is_spent() {
             let message = "the comparison went beyond its limit".to_owned();

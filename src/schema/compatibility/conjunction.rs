@@ -75,20 +75,6 @@ impl Conjunction {
         }
     }
 
-    /// The same without one of the refused nodes.
-    pub(super) fn without_not(&self, id: NodeId) -> Self {
-        let not = self
-            .not
-            .iter()
-            .copied()
-            .filter(|other| *other != id)
-            .collect();
-        Self {
-            nodes: self.nodes.clone(),
-            not,
-        }
-    }
-
     pub(super) fn facts<'a>(&'a self, arena: &'a Arena) -> impl Iterator<Item = &'a Facts> {
         self.nodes.iter().filter_map(|id| arena.facts(*id))
     }

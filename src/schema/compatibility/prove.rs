@@ -25,6 +25,9 @@ use super::{
 /// Most gaps kept; a report shows fewer.
 const GAPS_MAX: usize = 64;
 
+/// Most parts of a union that are noted as failing.
+const FAILING_MAX: usize = 4;
+
 /// Deepest nesting of questions, which bounds the stack.
 const DEPTH_MAX: usize = 400;
 
@@ -230,12 +233,36 @@ impl<'a> Prover<'a> {
         if let Some(is_proved) = self.decide_by_values(left, &merged, node) {
             return is_proved;
         }
-        let is_proved = self.meets(left, &merged, facts, node);
-        if is_proved || self.splits(left, facts, node) {
+        if self.meets(left, &merged, facts, node) {
             self.gaps.truncate(mark);
             return true;
         }
-        false
+        match self.failing_parts(left, facts, node) {
+            Some(parts) if parts.is_empty() => {
+                self.gaps.truncate(mark);
+                true
+            }
+            Some(parts) => {
+                self.narrow_gaps(mark, left, node, &parts);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Adds the gaps of a union again for each part that failed: the search does better with one.
+    fn narrow_gaps(
+        &mut self,
+        mark: usize,
+        left: &Conjunction,
+        node: NodeId,
+        parts: &[Conjunction],
+    ) {
+        let own = self.gaps[mark..].iter().filter(|gap| gap.node == node && gap.left == *left);
+        let Some(gap) = own.last().cloned() else { return };
+        for part in parts {
+            self.note(part, node, gap.aspect.clone());
+        }
     }
 
     /// Settles a finite set value by value; `None` where it is not finite or not certain.
@@ -341,8 +368,12 @@ impl<'a> Prover<'a> {
     }
 
     fn meets_one(&mut self, left: &Conjunction, branches: &[NodeId], node: NodeId) -> bool {
-        let inside =
-            (0..branches.len()).find(|index| self.is_within_quietly(left, branches[*index]));
+        // A branch that is there as it stands is found without a proof.
+        let inside = (0..branches.len())
+            .find(|index| left.includes(self.arena, branches[*index]))
+            .or_else(|| {
+                (0..branches.len()).find(|index| self.is_within_quietly(left, branches[*index]))
+            });
         let is_met = inside.is_some_and(|inside| {
             (0..branches.len())
                 .filter(|index| *index != inside)
@@ -356,12 +387,25 @@ impl<'a> Prover<'a> {
 
     /// Whether no value of `left` meets `node`.
     fn is_disjoint(&mut self, left: &Conjunction, node: NodeId) -> bool {
+        if left
+            .not
+            .iter()
+            .any(|refused| self.arena.is_same(*refused, node))
+        {
+            return true;
+        }
         let both = left.with(self.arena, [node], []);
         self.is_empty(&both)
     }
 
-    /// Proves the question for each part of a left side that is a union.
-    fn splits(&mut self, left: &Conjunction, facts: &Facts, node: NodeId) -> bool {
+    /// The first parts of a left side that is a union for which the question is not proved; `None`
+    /// where it has no parts.
+    fn failing_parts(
+        &mut self,
+        left: &Conjunction,
+        facts: &Facts,
+        node: NodeId,
+    ) -> Option<Vec<Conjunction>> {
         let parts = self.parts(left).or_else(|| {
             let is_union = !facts.any_of.is_empty()
                 || !facts.one_of.is_empty()
@@ -370,16 +414,20 @@ impl<'a> Prover<'a> {
                 || facts.values.is_some();
             let types = self.possible_types(left);
             (is_union && types.count() > 1).then(|| {
-                Arena::type_nodes(types)
-                    .map(|id| left.with(self.arena, [id], []))
-                    .collect()
+                Arena::type_nodes(types).map(|id| left.with(self.arena, [id], [])).collect()
             })
-        });
-        parts.is_some_and(|parts| {
-            parts
-                .iter()
-                .all(|part| *part != *left && self.is_within_quietly(part, node))
-        })
+        })?;
+        let most = if self.quiet > 0 { 1 } else { FAILING_MAX };
+        let mut failing = Vec::new();
+        for part in parts {
+            if part == *left || !self.is_within_quietly(&part, node) {
+                failing.push(part);
+            }
+            if failing.len() >= most {
+                break;
+            }
+        }
+        Some(failing)
     }
 
     /// The left side by the branches of its first union that is still open.

@@ -25,6 +25,9 @@ use super::{
 /// Most ways to resolve the unions of one conjunction.
 const WAYS_MAX: usize = 48;
 
+/// Most nodes to miss that values are built after; the rest is only checked.
+const LEAVES_MAX: usize = 8;
+
 /// Deepest nesting of values built.
 const DEPTH_MAX: usize = 24;
 
@@ -49,6 +52,14 @@ pub(super) struct Search<'a> {
 struct Way {
     meet: Conjunction,
     miss: Vec<NodeId>,
+}
+
+impl Way {
+    /// What is to be missed by its own assertions: the last few, which are what was asked for.
+    fn refused<'a>(&self, arena: &'a Arena) -> Vec<&'a Facts> {
+        let facts = self.miss.iter().rev().filter_map(|id| arena.facts(*id));
+        facts.take(LEAVES_MAX).collect()
+    }
 }
 
 /// A conjunction on its way to become a [`Way`].
@@ -111,7 +122,7 @@ impl<'a> Search<'a> {
             }
             for value in self.candidates(&way) {
                 self.keep(wanted, value, &mut found);
-                if certain(&found) >= FOUND_MAX {
+                if certain(&found) >= FOUND_MAX || !self.budget.spend(1) {
                     break;
                 }
             }
@@ -186,7 +197,7 @@ impl<'a> Search<'a> {
         // Breadth first, so that one deep union does not starve the others.
         while let Some(mut open) = pending.pop_front() {
             steps += 1;
-            if ways.len() >= WAYS_MAX || steps > WAYS_MAX * 8 {
+            if ways.len() >= WAYS_MAX || steps > WAYS_MAX * 8 || !self.budget.spend(1) {
                 break;
             }
             // What the nodes refuse by `not` is to be missed like the rest.
@@ -197,6 +208,11 @@ impl<'a> Search<'a> {
             if meet.has_never(self.arena) {
                 continue;
             }
+            // Nodes without unions can only be missed by their own assertions.
+            let (plain, unions): (Vec<NodeId>, Vec<NodeId>) =
+                open.miss.drain(..).partition(|id| self.is_plain(*id));
+            open.leaves.extend(plain);
+            open.miss = unions;
             if let Some(id) = open.miss.pop() {
                 pending.extend(self.misses(&open, id));
                 continue;
@@ -235,6 +251,16 @@ impl<'a> Search<'a> {
             }
         }
         None
+    }
+
+    fn is_plain(&self, id: NodeId) -> bool {
+        self.arena.facts(id).is_some_and(|facts| {
+            facts.all_of.is_empty()
+                && facts.any_of.is_empty()
+                && facts.one_of.is_empty()
+                && facts.not.is_empty()
+                && facts.conditions.is_empty()
+        })
     }
 
     fn is_taken(&self, meet: &Conjunction, id: NodeId) -> bool {

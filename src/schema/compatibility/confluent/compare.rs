@@ -5,24 +5,21 @@ mod combined;
 mod scalar;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::Value;
 
 use super::{
     change::{Change, Found, Move, Subject},
-    shape::{Criterion, Kind, Shape},
+    shape::{Criterion, Key, Kind, Shape},
 };
 use crate::schema::compatibility::budget::Budget;
 
 /// Deepest nesting of shapes compared.
 const DEPTH_MAX: usize = 256;
 
-type Key = ((*const Value, String), (*const Value, String));
-
 /// The state of one comparison.
 pub(super) struct Comparison<'a> {
     budget: &'a Budget,
-    open: FxHashSet<Key>,
-    known: FxHashMap<Key, Vec<Found>>,
+    open: FxHashSet<(Key, Key)>,
+    known: FxHashMap<(Key, Key), Vec<Found>>,
     depth: usize,
 }
 
@@ -44,7 +41,7 @@ impl<'a> Comparison<'a> {
         }
         // A pair under comparison is taken as equal: what differs shows where it is compared.
         let is_stop = self.depth >= DEPTH_MAX || !self.budget.spend(1);
-        if is_stop || !self.open.insert(key.clone()) {
+        if is_stop || !self.open.insert(key) {
             return Vec::new();
         }
         self.depth += 1;

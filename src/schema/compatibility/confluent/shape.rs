@@ -47,6 +47,10 @@ enum Facet {
     Branches(&'static str),
 }
 
+/// The identity of a shape while its document lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key(*const Value, Facet);
+
 /// A schema, or an aspect of it.
 #[derive(Clone, Copy)]
 pub(super) struct Shape<'d> {
@@ -82,8 +86,8 @@ impl<'d> Shape<'d> {
     }
 
     /// What tells this shape from all others of its document.
-    pub(super) fn key(self) -> (*const Value, String) {
-        (std::ptr::from_ref(self.value), format!("{:?}", self.facet))
+    pub(super) fn key(self) -> Key {
+        Key(self.value, self.facet)
     }
 
     /// A keyword of the schema object.

@@ -6,6 +6,9 @@ use crate::schema::compatibility::arena::{Facts, NodeId};
 /// Deepest nesting of emptiness questions.
 const DEPTH_MAX: usize = 24;
 
+/// Most refused nodes that are looked at beyond their structure.
+const REFUSALS_MAX: usize = 16;
+
 impl Prover<'_> {
     /// Whether no value meets `left`; yes only where it is certain.
     pub(super) fn is_empty(&mut self, left: &Conjunction) -> bool {
@@ -39,12 +42,12 @@ impl Prover<'_> {
 
     /// Whether the left side lies inside something it refuses.
     fn refuses_itself(&mut self, left: &Conjunction) -> bool {
-        left.not.iter().any(|refused| {
-            left.includes(self.arena, *refused) || {
-                let rest = left.without_not(*refused);
-                self.is_within_quietly(&rest, *refused)
-            }
-        })
+        // Each refusal is tried against what is to be met alone: with the other refusals kept, the
+        // questions would multiply with every one of them.
+        let met = Conjunction { nodes: left.nodes.clone(), not: Vec::new() };
+        left.not.iter().any(|refused| left.includes(self.arena, *refused))
+            || (left.not.len() <= REFUSALS_MAX
+                && left.not.iter().any(|refused| self.is_within_quietly(&met, *refused)))
     }
 
     /// The types that values of `left` may have.

@@ -10,7 +10,7 @@ const POSITIONS_MAX: usize = 32;
 impl Search<'_> {
     pub(super) fn arrays(&mut self, way: &Way, merged: &Merged) -> Vec<Value> {
         let arena = self.arena;
-        let refused: Vec<&Facts> = way.miss.iter().filter_map(|id| arena.facts(*id)).collect();
+        let refused = way.refused(arena);
         let limits: Vec<_> = refused
             .iter()
             .map(|facts| (facts.items_min, facts.items_max))

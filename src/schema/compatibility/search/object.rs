@@ -19,7 +19,7 @@ impl Search<'_> {
         let Some(base) = self.base(&way.meet, merged, &Map::new()) else {
             return Vec::new();
         };
-        let refused: Vec<&Facts> = way.miss.iter().filter_map(|id| arena.facts(*id)).collect();
+        let refused = way.refused(arena);
         let mut objects = vec![Value::Object(base.clone())];
         for facts in refused {
             objects.extend(self.objects_with_wrong_member(way, merged, facts));
