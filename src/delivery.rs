@@ -241,6 +241,14 @@ impl Deliveries {
         self.pull_target(target)?.settle(tokens, end).await
     }
 
+    /// How long the consumers of a pull target hold a delivery when they do not say.
+    ///
+    /// # Errors
+    /// When there is no such pull target.
+    pub fn lease(&self, target: &str) -> Result<Duration, Error> {
+        Ok(self.pull_target(target)?.pull.lease)
+    }
+
     fn pull_target(&self, name: &str) -> Result<Puller, Error> {
         let entry = self.entry(name)?;
         match &entry.target.kind {

@@ -23,7 +23,7 @@ use serde_json::Value;
 pub use content_hash::ContentHash;
 pub use draft::Draft;
 pub use refusal::{Error, PatternFault};
-pub use violation::{Invalid, Violation};
+pub use violation::{Invalid, VALUE_BYTES_MAX, VIOLATIONS_MAX, Violation};
 
 /// Longest schema text accepted by default, in bytes; real schemas stay under 32 KiB.
 pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;

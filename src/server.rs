@@ -4,14 +4,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Request;
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
 use crate::api::{self, Api, auth};
 use crate::blob::{self, Blobs};
@@ -309,13 +312,20 @@ impl Edge {
             let Some(stream) = usable(accepted).await else {
                 continue;
             };
-            let service = TowerToHyperService::new(self.router.clone());
+            let heard = Arc::new(Notify::new());
+            let service = self.router.clone().map_request({
+                let heard = Arc::clone(&heard);
+                move |request: Request<Incoming>| {
+                    heard.notify_one();
+                    request
+                }
+            });
+            let service = TowerToHyperService::new(service);
             let connection = server.serve_connection_with_upgrades(TokioIo::new(stream), service);
             let connection = graceful.watch(connection.into_owned());
+            let wait = self.request_timeout;
             tokio::spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!(error, "a connection ended early");
-                }
+                attend(connection, &heard, wait).await;
                 drop(permit);
             });
         }
@@ -338,6 +348,28 @@ impl Edge {
             .keep_alive_interval(Some(self.request_timeout))
             .max_header_list_size(u32::try_from(self.header_bytes_max).unwrap_or(u32::MAX));
         server
+    }
+}
+
+/// Serves one connection to its end, or until its first request is late: HTTP/1 has its own limit
+/// for a request's head, but only once it is known which HTTP is spoken.
+async fn attend<E: std::fmt::Display>(
+    connection: impl Future<Output = Result<(), E>>,
+    heard: &Notify,
+    wait: Duration,
+) {
+    let mut connection = std::pin::pin!(connection);
+    // Dropping the other two branches loses nothing: they only tell the time and what was noted.
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = heard.notified() => connection.await,
+        () = tokio::time::sleep(wait) => {
+            tracing::debug!("a connection was closed that brought no request");
+            return;
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
     }
 }
 

@@ -182,9 +182,14 @@ impl From<&event::Error> for Problem {
         let kind = match reason {
             "not_a_cloudevent" => Kind::NotACloudEvent,
             "unsupported_event_format" | "unsupported_charset" => Kind::UnsupportedFormat,
+            "too_many_attributes" | "batch_too_long" => Kind::TooLarge,
             _ => Kind::MalformedEvent,
         };
-        let mut problem = Self::new(kind, error.to_string()).with("reason", reason);
+        let detail = match std::error::Error::source(error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        let mut problem = Self::new(kind, detail).with("reason", reason);
         if let Some(attribute) = error.attribute() {
             problem = problem.with("attribute", attribute);
         }

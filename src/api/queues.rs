@@ -235,7 +235,10 @@ pub(super) async fn renew(
 ) -> Result<Response, Problem> {
     let now = api.clock.now();
     settle(&api, &target, (&headers, body), |asked| {
-        let hold = lease(asked.lease_seconds)?.unwrap_or(Duration::from_secs(30));
+        let hold = match lease(asked.lease_seconds)? {
+            Some(hold) => hold,
+            None => api.deliveries.lease(&target)?,
+        };
         Ok(LeaseEnd::Renew {
             until: now + millis(hold),
         })

@@ -30,7 +30,9 @@ pub(super) struct Args {
     #[arg(
         value_name = "FILE",
         required_unless_present = "event_type",
-        conflicts_with_all = ["event_type", "source", "id", "subject", "data", "datacontenttype", "attribute"]
+        conflicts_with_all = [
+            "event_type", "source", "id", "subject", "data", "datacontenttype", "attribute",
+        ]
     )]
     file: Option<PathBuf>,
     /// The file holds one event a line. Good ones are published even when others are refused.

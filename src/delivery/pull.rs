@@ -58,12 +58,17 @@ impl Puller {
     pub async fn receive(&self, ask: Receive) -> Result<Vec<Received>, Error> {
         let deadline = self.context.clock.now() + millis(ask.wait.min(WAIT_MAX));
         loop {
-            let leased = self.lane.counts().leased;
-            if leased >= i64::from(self.pull.leased_max) {
+            let room = i64::from(self.pull.leased_max) - self.lane.counts().leased;
+            let room = usize::try_from(room).unwrap_or(0);
+            if room == 0 {
                 return Err(Error::TooManyLeased {
                     leased_max: self.pull.leased_max,
                 });
             }
+            let ask = Receive {
+                events_max: ask.events_max.min(room),
+                ..ask
+            };
             let received = self.receive_now(ask).await?;
             if !received.is_empty() || self.context.clock.now() >= deadline {
                 return Ok(received);

@@ -105,10 +105,8 @@ pub fn decode(headers: &HeaderMap, body: Bytes) -> Result<Message, Error> {
 /// difference of empty and no data. An event whose `datacontenttype` is itself a CloudEvents type is
 /// written in structured mode, since in binary mode that type would announce another mode (§3.1).
 pub fn encode_binary(event: &Event) -> (HeaderMap, Bytes) {
-    if !matches!(
-        mode(event.datacontenttype().unwrap_or_default()),
-        Mode::Binary
-    ) {
+    let content_type = event.datacontenttype().unwrap_or_default();
+    if begins_cloudevents(content_type.as_bytes()) {
         return encode_structured(event);
     }
     let mut headers = HeaderMap::with_capacity(event.attributes().len() + 1);
@@ -243,12 +241,12 @@ fn decode_binary(
 }
 
 fn decode_attribute(name: &str, value: &HeaderValue) -> Result<Attribute, Error> {
-    for reserved in ["data", "datacontenttype"] {
-        if name == reserved {
-            return Err(Error::ReservedAttribute { name: reserved });
-        }
-    }
     check::name(name)?;
+    if name == "datacontenttype" {
+        return Err(Error::ReservedAttribute {
+            name: "datacontenttype",
+        });
+    }
     let value = header::decode(name, value.as_bytes())?;
     Ok(Attribute::text(name, value))
 }

@@ -56,6 +56,20 @@ impl Core {
     }
 }
 
+/// Whether CloudEvents itself defines this attribute; all of those are text.
+pub(super) fn is_core(name: &str) -> bool {
+    Core::of(name).is_some()
+}
+
+/// What the value of this attribute may be, in words.
+pub(super) fn types_of(name: &str) -> &'static str {
+    if is_core(name) {
+        "a string"
+    } else {
+        "a string, an integer or a boolean"
+    }
+}
+
 /// All rules on the attributes of one event.
 pub(super) fn attributes(attributes: &[Attribute]) -> Result<(), Error> {
     distinct(attributes, |attribute| &attribute.name)?;
@@ -95,14 +109,17 @@ pub(super) fn required(attributes: &[Attribute]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A name consists of lower-case letters and digits (CloudEvents §3.1); the recommended 20
-/// characters are no limit.
+/// A name consists of lower-case letters and digits and is not `data` (CloudEvents §3.1); the
+/// recommended 20 characters are no limit.
 pub(super) fn name(name: &str) -> Result<(), Error> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(plain) {
         return Err(Error::InvalidAttributeName {
             name: excerpt(name),
         });
+    }
+    if name == "data" {
+        return Err(Error::ReservedAttribute { name: "data" });
     }
     Ok(())
 }
@@ -154,14 +171,14 @@ fn value(attribute: &Attribute) -> Result<(), Error> {
         Value::Integer(_) => "a number",
         Value::Boolean(_) => "a boolean",
     };
-    match Core::of(&attribute.name) {
-        Some(core) => Err(Error::InvalidAttributeType {
-            name: core.name().to_owned(),
-            expected: "a string",
-            found,
-        }),
-        None => Ok(()),
+    if !is_core(&attribute.name) {
+        return Ok(());
     }
+    Err(Error::InvalidAttributeType {
+        name: attribute.name.clone(),
+        expected: types_of(&attribute.name),
+        found,
+    })
 }
 
 fn text(name: &str, text: &str) -> Result<(), Error> {

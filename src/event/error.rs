@@ -71,9 +71,9 @@ pub enum Error {
         /// The rule.
         fault: ValueFault,
     },
-    /// `ce-data` or `ce-datacontenttype` in binary mode.
+    /// An attribute named `data`, or `ce-datacontenttype` in binary mode.
     #[error(
-        "the header ce-{name} must not be present: the body is the data, Content-Type its type"
+        "{name} must not be sent as an attribute: in binary mode the body is the data and Content-Type its type"
     )]
     ReservedAttribute {
         /// The attribute.

@@ -208,7 +208,7 @@ fn attribute(scanner: &Scanner<'_>, member: &Member<'_>) -> Result<Option<Attrib
     let wrong_type = |found| {
         Err(Error::InvalidAttributeType {
             name: excerpt(&member.name),
-            expected: "a string, an integer or a boolean",
+            expected: check::types_of(&member.name),
             found,
         })
     };
@@ -220,6 +220,7 @@ fn attribute(scanner: &Scanner<'_>, member: &Member<'_>) -> Result<Option<Attrib
         }
         Kind::Number { integral: true } => match scanner.raw(member.value).parse() {
             Ok(number) => Value::Integer(number),
+            Err(_) if check::is_core(&member.name) => return wrong_type("a number"),
             Err(_) => {
                 return Err(Error::InvalidAttributeValue {
                     name: excerpt(&member.name),

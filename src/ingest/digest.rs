@@ -27,8 +27,16 @@ pub(super) fn content(event: &Event) -> Digest {
     let implied = matches!(event.data(), Data::Json(_)).then_some("application/json");
     feed_optional(&mut hasher, event.datacontenttype().or(implied));
     feed_optional(&mut hasher, event.dataschema());
-    feed(&mut hasher, event.data_bytes());
+    feed(&mut hasher, data(event));
     first_half(hasher)
+}
+
+/// The data bytes; white space around a JSON text, which structured mode drops, does not count.
+fn data(event: &Event) -> &[u8] {
+    match event.data() {
+        Data::Json(text) => text.trim_ascii(),
+        Data::Absent | Data::Text(_) | Data::Binary(_) => event.data_bytes(),
+    }
 }
 
 fn feed(hasher: &mut Sha256, part: &[u8]) {

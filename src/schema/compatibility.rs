@@ -5,8 +5,8 @@
 //! proof, *incompatible* with a value that one version takes and the other refuses (seen by the
 //! real validator), and otherwise admits that it is *undecided*, and where.
 //!
-//! Three judges in turn: a proof by keyword ([`prove`]), a search for a witness ([`search`]), and
-//! the set algebra of the `jsonschema` crate ([`canonical`]).
+//! Three judges in turn: a proof by keyword (`prove`), a search for a witness (`search`), and
+//! the set algebra of the `jsonschema` crate (`canonical`).
 
 mod arena;
 mod budget;

@@ -30,13 +30,29 @@ const PROMISES: [(&str, i32, &str); 13] = [
     ("export PATH=", 0, ""),
     ("dak lint schemas rules", 0, "no findings"),
     ("dak apply schemas rules", 0, "10 created"),
-    ("dak publish --source /shop/orders --id o-1", 0, "targets audit, fraud-check"),
+    (
+        "dak publish --source /shop/orders --id o-1",
+        0,
+        "targets audit, fraud-check",
+    ),
     ("dak receive audit", 0, r#""id":"o-1""#),
-    ("dak publish --source /shop/orders --id o-2", 1, "/amount: \"7000\" is not of type \"number\""),
-    ("dak publish --source /store/orders --id o-3", 0, "matched no rule"),
+    (
+        "dak publish --source /shop/orders --id o-2",
+        1,
+        "/amount: \"7000\" is not of type \"number\"",
+    ),
+    (
+        "dak publish --source /store/orders --id o-3",
+        0,
+        "matched no rule",
+    ),
     ("dak unmatched", 0, "large-orders-to-fraud"),
     ("dak explain 2", 0, "source: expected"),
-    ("curl http://127.0.0.1:8080/v1/events", 0, r#""targets":["audit","warehouse"]"#),
+    (
+        "curl http://127.0.0.1:8080/v1/events",
+        0,
+        r#""targets":["audit","warehouse"]"#,
+    ),
     ("dak receive warehouse", 0, r#""label":"Dhaka, BD""#),
 ];
 /// The last command only looks; it stands apart so that the table above is the story.
@@ -55,7 +71,10 @@ async fn every_command_of_the_quick_start_does_what_the_readme_says() {
 
     let mut said = String::new();
     for (command, (beginning, code, text)) in commands.iter().zip(promises) {
-        assert!(command.starts_with(beginning), "`{command}` stands where `{beginning}` should");
+        assert!(
+            command.starts_with(beginning),
+            "`{command}` stands where `{beginning}` should"
+        );
         let (ended, answer) = perform(command, &server, shop.path()).await;
         assert_eq!(ended, code, "{command}\n{answer}");
         assert!(answer.contains(text), "{command}\n{answer}");
@@ -66,9 +85,16 @@ async fn every_command_of_the_quick_start_does_what_the_readme_says() {
     assert_eq!(got.len(), 1, "only the large order went to the webhook");
     assert_eq!(got[0].header("ce-id"), "o-1");
     assert_eq!(got[0].header("ce-type"), "com.example.order.placed.v1");
-    for line in blocks.iter().filter(|block| block.language == "text").flat_map(|block| block.text.lines()) {
+    for line in blocks
+        .iter()
+        .filter(|block| block.language == "text")
+        .flat_map(|block| block.text.lines())
+    {
         for part in line.split('…').map(str::trim) {
-            assert!(said.contains(part), "the README shows `{part}`, which nothing said:\n{said}");
+            assert!(
+                said.contains(part),
+                "the README shows `{part}`, which nothing said:\n{said}"
+            );
         }
     }
 }
@@ -89,7 +115,11 @@ fn the_example_shop_is_valid_and_its_rules_match_what_their_tests_say() {
         assert!(!rule.tests.is_empty(), "{} has no tests", document.id);
         for test in &rule.tests {
             let explanation = pattern::explain(&rule.pattern, &Input::raw(test.event.as_bytes()));
-            assert_eq!(explanation.matched, test.matches, "{}: {}", document.id, test.name);
+            assert_eq!(
+                explanation.matched, test.matches,
+                "{}: {}",
+                document.id, test.name
+            );
             count += 1;
         }
     }
@@ -101,7 +131,10 @@ fn the_second_version_of_the_example_schema_takes_all_events_of_the_first() {
     let folder = "schemas/com.example.order.placed.v1";
     let (old, new) = (format!("{folder}/1.json"), format!("{folder}/2.json"));
     let check = ["schema", "check", &old, &new, "--level", "BACKWARD"];
-    let output = program(root()).args(check).output().expect("the program runs");
+    let output = program(root())
+        .args(check)
+        .output()
+        .expect("the program runs");
     assert!(output.status.success(), "{}", told(&output));
 }
 
@@ -120,7 +153,12 @@ fn the_page_on_errors_lists_every_kind_of_problem_and_no_other() {
         .collect();
     for kind in Kind::ALL {
         let (status, title) = listed.get(kind.slug()).copied().unwrap_or_default();
-        assert_eq!((status, title), (kind.status().as_str(), kind.title()), "{}", kind.slug());
+        assert_eq!(
+            (status, title),
+            (kind.status().as_str(), kind.title()),
+            "{}",
+            kind.slug()
+        );
     }
     assert_eq!(listed.len(), Kind::ALL.len());
 }
@@ -145,7 +183,11 @@ impl Shop {
     fn copied(receiver: SocketAddr) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         for part in ["schemas", "rules"] {
-            copy(&root().join(part), &folder.path().join(part), &receiver.to_string());
+            copy(
+                &root().join(part),
+                &folder.path().join(part),
+                &receiver.to_string(),
+            );
         }
         Self(folder)
     }

@@ -353,3 +353,24 @@ fn an_unsupported_version_is_told_before_what_only_version_1_0_forbids() {
         })
     );
 }
+
+#[test]
+fn a_core_attribute_that_is_no_text_is_told_as_that_however_long_the_number() {
+    for (member, reason) in [
+        (r#""time":15229482600000"#, "invalid_attribute_type"),
+        (r#""subject":1.5"#, "invalid_attribute_type"),
+        (r#""subject":[]"#, "invalid_attribute_type"),
+        (r#""n":15229482600000"#, "invalid_attribute_value"),
+        (r#""n":-2147483649"#, "invalid_attribute_value"),
+    ] {
+        assert_eq!(structured(member).unwrap_err().reason(), reason, "{member}");
+    }
+}
+
+#[test]
+fn no_attribute_is_named_data() {
+    assert_eq!(
+        with("data", "x"),
+        Err(Error::ReservedAttribute { name: "data" })
+    );
+}

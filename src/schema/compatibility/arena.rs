@@ -120,11 +120,14 @@ pub(super) struct Facts {
     pub(super) opaque: Vec<String>,
 }
 
+/// A check of strings: whether it is a format, and its name; a pattern otherwise.
+type Check = (bool, Rc<str>);
+
 /// Every subschema of both documents.
 pub(super) struct Arena {
     nodes: Vec<Node>,
     classes: Vec<u64>,
-    matchers: RefCell<FxHashMap<(bool, Rc<str>), Option<Rc<Validator>>>>,
+    matchers: RefCell<FxHashMap<Check, Option<Rc<Validator>>>>,
 }
 
 impl Arena {

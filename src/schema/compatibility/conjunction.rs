@@ -302,7 +302,7 @@ pub(super) fn implies(one: Option<Bound>, other: Bound, side: Ordering) -> bool 
 /// integer, while `const` and `enum` take either.
 pub(super) fn spellings(value: &Value) -> Vec<Value> {
     let respelled = respell(value);
-    if respelled.to_string() == value.to_string() {
+    if respelled == *value {
         vec![value.clone()]
     } else {
         vec![value.clone(), respelled]

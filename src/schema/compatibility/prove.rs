@@ -98,6 +98,8 @@ pub(super) struct Prover<'a> {
     assumptions: u64,
     route: Vec<(Conjunction, Step)>,
     level: usize,
+    /// The level at which the left side is not to be parted.
+    unparted: Option<usize>,
     depth: usize,
     quiet: usize,
     gaps: Vec<Gap>,
@@ -118,6 +120,7 @@ impl<'a> Prover<'a> {
             assumptions: 0,
             route: Vec::new(),
             level: 0,
+            unparted: None,
             depth: 0,
             quiet: 0,
             gaps: Vec::new(),
@@ -191,6 +194,15 @@ impl<'a> Prover<'a> {
         is_proved
     }
 
+    /// As [`Prover::is_within_quietly`], for a branch of a union: the left side is parted by the
+    /// question about the whole union, and not again for each branch.
+    fn is_within_branch(&mut self, left: &Conjunction, node: NodeId) -> bool {
+        let outer = self.unparted.replace(self.level);
+        let is_proved = self.is_within_quietly(left, node);
+        self.unparted = outer;
+        is_proved
+    }
+
     /// The question about a part of the value.
     fn is_part_within(
         &mut self,
@@ -258,8 +270,12 @@ impl<'a> Prover<'a> {
         node: NodeId,
         parts: &[Conjunction],
     ) {
-        let own = self.gaps[mark..].iter().filter(|gap| gap.node == node && gap.left == *left);
-        let Some(gap) = own.last().cloned() else { return };
+        let mut own = self.gaps[mark..]
+            .iter()
+            .filter(|gap| gap.node == node && gap.left == *left);
+        let Some(gap) = own.next_back().cloned() else {
+            return;
+        };
         for part in parts {
             self.note(part, node, gap.aspect.clone());
         }
@@ -360,7 +376,7 @@ impl<'a> Prover<'a> {
     fn meets_any(&mut self, left: &Conjunction, branches: &[NodeId], node: NodeId) -> bool {
         let found = branches
             .iter()
-            .any(|branch| self.is_within_quietly(left, *branch));
+            .any(|branch| self.is_within_branch(left, *branch));
         if !found {
             self.note(left, node, Aspect::AnyOf);
         }
@@ -372,7 +388,7 @@ impl<'a> Prover<'a> {
         let inside = (0..branches.len())
             .find(|index| left.includes(self.arena, branches[*index]))
             .or_else(|| {
-                (0..branches.len()).find(|index| self.is_within_quietly(left, branches[*index]))
+                (0..branches.len()).find(|index| self.is_within_branch(left, branches[*index]))
             });
         let is_met = inside.is_some_and(|inside| {
             (0..branches.len())
@@ -406,6 +422,9 @@ impl<'a> Prover<'a> {
         facts: &Facts,
         node: NodeId,
     ) -> Option<Vec<Conjunction>> {
+        if self.unparted == Some(self.level) {
+            return None;
+        }
         let parts = self.parts(left).or_else(|| {
             let is_union = !facts.any_of.is_empty()
                 || !facts.one_of.is_empty()
@@ -414,7 +433,9 @@ impl<'a> Prover<'a> {
                 || facts.values.is_some();
             let types = self.possible_types(left);
             (is_union && types.count() > 1).then(|| {
-                Arena::type_nodes(types).map(|id| left.with(self.arena, [id], [])).collect()
+                Arena::type_nodes(types)
+                    .map(|id| left.with(self.arena, [id], []))
+                    .collect()
             })
         })?;
         let most = if self.quiet > 0 { 1 } else { FAILING_MAX };

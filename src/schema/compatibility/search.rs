@@ -9,6 +9,8 @@ mod object;
 mod pattern;
 mod string;
 
+pub(super) use pattern::matches_everything;
+
 use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -177,8 +179,7 @@ impl<'a> Search<'a> {
             if found.len() >= FOUND_MAX * 4 || !wanted.may_take(self.arena, &value) {
                 continue;
             }
-            let text = value.to_string();
-            if found.iter().any(|(_, known)| known.to_string() == text) {
+            if found.iter().any(|(_, known)| *known == value) {
                 continue;
             }
             found.push((wanted.takes(self.arena, &value), value));
@@ -374,7 +375,7 @@ fn length(count: u64) -> Option<usize> {
 /// The lengths at the edges of what is met and what is missed.
 fn lengths(merged: (u64, Option<u64>), refused: &[(u64, Option<u64>)]) -> Vec<usize> {
     let (min, max) = merged;
-    let mut counts = vec![min, min + 1];
+    let mut counts = vec![min, min.saturating_add(1)];
     for (refused_min, refused_max) in refused {
         counts.extend(refused_min.checked_sub(1));
         counts.extend(refused_max.and_then(|max| max.checked_add(1)));

@@ -391,6 +391,7 @@ fn slowest(old: &Value, new: &Value) -> Duration {
         let report = check(&old.to_string(), &new.to_string(), Level::Full, &options);
         slowest = slowest.max(start.elapsed());
         for difference in &report.differences {
+            assert_ne!(difference.kind, "engine-failed");
             let Some(witness) = &difference.witness else {
                 continue;
             };
@@ -473,19 +474,4 @@ fn hostile_schemas_end_within_the_limit_of_time() {
         let limit = CheckOptions::default().time_max * 2;
         assert!(time < limit, "{name} took {time:?}");
     }
-}
-
-#[test]
-fn zz_profile() {
-    let branch = |index: usize| json!({"type": "object", "properties": {"kind": {"const": index}, "v": {"maximum": index}}, "required": ["kind"]});
-    let wide = |count: usize| json!({"oneOf": (0..count).map(branch).collect::<Vec<_>>()});
-    for n in [20, 50,100,200] {
-    for dialect in [Dialect::Semantic, Dialect::Confluent] {
-        for level in [Level::Backward, Level::Forward] {
-        let options = CheckOptions { dialect, time_max: Duration::from_secs(60), ..CheckOptions::default() };
-        let start = Instant::now();
-        let r = check(&wide(n).to_string(), &wide(n+1).to_string(), level, &options);
-        println!("{n} {dialect:?} {level:?} {:?} {:?}", start.elapsed(), r.verdict);
-        }
-    }}
 }

@@ -44,10 +44,18 @@ impl Prover<'_> {
     fn refuses_itself(&mut self, left: &Conjunction) -> bool {
         // Each refusal is tried against what is to be met alone: with the other refusals kept, the
         // questions would multiply with every one of them.
-        let met = Conjunction { nodes: left.nodes.clone(), not: Vec::new() };
-        left.not.iter().any(|refused| left.includes(self.arena, *refused))
+        let met = Conjunction {
+            nodes: left.nodes.clone(),
+            not: Vec::new(),
+        };
+        left.not
+            .iter()
+            .any(|refused| left.includes(self.arena, *refused))
             || (left.not.len() <= REFUSALS_MAX
-                && left.not.iter().any(|refused| self.is_within_quietly(&met, *refused)))
+                && left
+                    .not
+                    .iter()
+                    .any(|refused| self.is_within_quietly(&met, *refused)))
     }
 
     /// The types that values of `left` may have.

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 
 use super::{Aspect, Conjunction, Facts, Merged, NodeId, Prover, Types};
-use crate::schema::compatibility::{arena::Bound, conjunction::implies};
+use crate::schema::compatibility::{
+    arena::Bound, conjunction::implies, search::matches_everything,
+};
 
 impl Prover<'_> {
     pub(super) fn meets_scalars(
@@ -71,7 +73,7 @@ fn string(merged: &Merged, facts: &Facts, unmet: &mut Vec<Aspect>) {
         unmet.push(Aspect::MaxLength);
     }
     let matches = |pattern: &str| {
-        matches_all(pattern)
+        matches_everything(pattern)
             || merged
                 .patterns
                 .iter()
@@ -87,9 +89,4 @@ fn string(merged: &Merged, facts: &Facts, unmet: &mut Vec<Aspect>) {
     {
         unmet.push(Aspect::Format);
     }
-}
-
-/// Whether a pattern matches every string.
-fn matches_all(pattern: &str) -> bool {
-    matches!(pattern, "" | "^" | "$" | ".*" | "^.*" | ".*$")
 }

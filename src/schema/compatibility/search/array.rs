@@ -184,7 +184,7 @@ impl Search<'_> {
             arrays.push(Value::Array(items));
         }
         let _ = lacking;
-        if let Some(count) = max.and_then(|max| super::length(max + 1)) {
+        if let Some(count) = max.and_then(|max| super::length(max.saturating_add(1))) {
             let mut items: Vec<Value> = Vec::new();
             for index in 0..count {
                 let wanted = way.meet.at_index(arena, index).with(arena, [node], []);

@@ -25,19 +25,13 @@ enum What {
     Group(Vec<Vec<Piece>>),
     Start,
     End,
+    /// A place at the edge of a word, or not at one.
+    Boundary,
 }
 
 /// Up to `count` strings that `pattern` should match, some of them of the wanted lengths.
 pub(super) fn samples(pattern: &str, lengths: &[usize], count: usize) -> Vec<String> {
-    let mut parser = Parser {
-        rest: pattern.chars().collect(),
-        at: 0,
-        depth: 0,
-    };
-    let Some(branches) = parser
-        .alternatives()
-        .filter(|_| parser.at == parser.rest.len())
-    else {
+    let Some(branches) = parse(pattern) else {
         return Vec::new();
     };
     let mut texts = Vec::new();
@@ -56,7 +50,7 @@ pub(super) fn samples(pattern: &str, lengths: &[usize], count: usize) -> Vec<Str
             branches.iter().flatten().all(|piece| match piece.what {
                 What::Start => end != "^",
                 What::End => end != "$",
-                What::Class(_) | What::Group(_) => true,
+                What::Class(_) | What::Group(_) | What::Boundary => true,
             })
         };
         if seed % 3 == 1 && is_open("$") {
@@ -75,6 +69,52 @@ pub(super) fn samples(pattern: &str, lengths: &[usize], count: usize) -> Vec<Str
     texts.retain(|text| text.len() <= LENGTH_MAX);
     texts.dedup();
     texts
+}
+
+/// Whether `pattern` matches every string; yes only where it is certain.
+pub(in crate::schema::compatibility) fn matches_everything(pattern: &str) -> bool {
+    parse(pattern).is_some_and(|branches| {
+        branches.iter().any(|branch| {
+            let has = |anchor: &str| {
+                branch.iter().any(|piece| match piece.what {
+                    What::Start => anchor == "^",
+                    What::End => anchor == "$",
+                    What::Class(_) | What::Group(_) | What::Boundary => false,
+                })
+            };
+            // An empty match is everywhere, and at either end, but not at both ends at once.
+            !(has("^") && has("$"))
+                && branch
+                    .iter()
+                    .all(|piece| is_anchor(piece) || may_be_empty(piece))
+        })
+    })
+}
+
+fn is_anchor(piece: &Piece) -> bool {
+    matches!(piece.what, What::Start | What::End)
+}
+
+/// Whether a piece matches the empty string wherever it stands.
+fn may_be_empty(piece: &Piece) -> bool {
+    let is_inside = match &piece.what {
+        What::Group(branches) => branches
+            .iter()
+            .any(|branch| branch.iter().all(may_be_empty)),
+        What::Class(_) | What::Start | What::End | What::Boundary => false,
+    };
+    piece.min == 0 || is_inside
+}
+
+fn parse(pattern: &str) -> Option<Vec<Vec<Piece>>> {
+    let mut parser = Parser {
+        rest: pattern.chars().collect(),
+        at: 0,
+        depth: 0,
+    };
+    parser
+        .alternatives()
+        .filter(|_| parser.at == parser.rest.len())
 }
 
 /// A string of exactly `length` characters, by repeating each repeatable piece in turn.
@@ -152,7 +192,7 @@ impl Choice {
                     self.write(branch, text);
                 }
             }
-            What::Start | What::End => {}
+            What::Start | What::End | What::Boundary => {}
         }
     }
 }
@@ -254,9 +294,9 @@ impl Parser {
 
     fn escape(&mut self) -> Option<What> {
         Some(match self.next()? {
-            'b' | 'B' => What::Group(vec![Vec::new()]),
-            'A' => What::Start,
-            'z' | 'Z' => What::End,
+            'b' | 'B' => What::Boundary,
+            // Anchors to some engines and letters to others.
+            'A' | 'z' | 'Z' | 'G' => return None,
             letter => What::Class(self.escaped(letter)?),
         })
     }

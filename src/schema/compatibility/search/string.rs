@@ -18,6 +18,13 @@ impl Search<'_> {
         for known in &merged.patterns {
             texts.extend(pattern::samples(known, &lengths, SAMPLES_MAX));
         }
+        // Patterns that are open at their ends may all match in one string, one after the other.
+        if let [first, second, ..] = merged.patterns.as_slice() {
+            for text in pattern::samples(first, &[], 3) {
+                let others = pattern::samples(second, &[], 3);
+                texts.extend(others.iter().map(|other| format!("{text}{other}")));
+            }
+        }
         for format in &merged.formats {
             texts.extend(examples(format).iter().map(|text| (*text).to_owned()));
         }
