@@ -1,6 +1,6 @@
 //! The command line: one command, one file.
 //!
-//! Commands for a running server speak its HTTP API through [`client`]; `lint`, `match` and `config`
+//! Commands for a running server speak its HTTP API through `client`; `lint`, `match` and `config`
 //! need no server. Every command answers 0 when all is well, 1 when something was found or refused,
 //! and 2 when it could not do its work.
 

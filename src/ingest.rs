@@ -210,7 +210,11 @@ impl Ingest {
             },
             Err(refusal) => (Facts::default(), Some(refusal)),
         };
-        let publish = trace::publish_span(&facts_of, event.data_bytes().len() as u64);
+        let publish = match refusal {
+            None => trace::publish_span(&facts_of, event.data_bytes().len() as u64),
+            // What is refused is not published.
+            Some(_) => Span::none(),
+        };
         let context = trace::context_or(&publish, incoming);
         Candidate {
             accept: Accept {
@@ -284,6 +288,11 @@ impl Ingest {
         } else {
             self.store.accept(batch, members).await?
         };
+        for (span, accepted) in spans.iter().zip(&accepted) {
+            if let Accepted::Conflict { .. } = accepted {
+                trace::record_error(span, "event-conflict");
+            }
+        }
         drop(spans);
         let mut accepted = accepted.into_iter().zip(facts);
         let verdicts = verdicts

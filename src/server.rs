@@ -130,7 +130,7 @@ pub struct Running {
 ///
 /// # Errors
 /// When something cannot be opened.
-pub async fn start(config: Config, clock: Clock) -> Result<Running, Error> {
+pub async fn start(mut config: Config, clock: Clock) -> Result<Running, Error> {
     let metrics = Arc::new(Metrics::new());
     let store = open_store(&config, &metrics).await?;
     let listener = TcpListener::bind(config.server.listen)
@@ -143,11 +143,12 @@ pub async fn start(config: Config, clock: Clock) -> Result<Running, Error> {
         address: config.server.listen,
         source,
     })?;
+    config.listening_on(address);
     let keys = auth::Keys::load(Arc::clone(&store)).await?;
     if !address.ip().is_loopback() && !keys.any() && !config.server.insecure {
         return Err(Error::Exposed { address });
     }
-    let api = Arc::new(assemble(&config, clock, (store, metrics), (keys, address)).await?);
+    let api = Arc::new(assemble(&config, clock, (store, metrics), keys).await?);
     api.deliveries.follow().await?;
     let sweeping = tokio::spawn({
         let ingest = api.ingest.clone();
@@ -196,7 +197,7 @@ async fn assemble(
     config: &Config,
     clock: Clock,
     (store, metrics): (Arc<dyn Store>, Arc<Metrics>),
-    (keys, address): (auth::Keys, SocketAddr),
+    keys: auth::Keys,
 ) -> Result<Api, Error> {
     let live = match Live::load(Arc::clone(&store)).await {
         Ok(live) => Arc::new(live),
@@ -207,23 +208,13 @@ async fn assemble(
     let blobs = Blobs::dir(&config.store.blobs_dir)?;
     let link_key = rand::random::<[u8; KEY_BYTES]>().to_vec();
     let link_key = store.meta(LINK_KEY.into(), link_key).await?;
-    // With port 0 the configured address does not say where clients come.
-    let public_url = if config.server.listen.port() == 0 {
-        format!("http://{address}")
-    } else {
-        config.server.public_url.clone()
-    };
-    let mut ingest_options = config.ingest.clone();
-    if !ingest_options.public_urls.contains(&public_url) {
-        ingest_options.public_urls.push(public_url.clone());
-    }
     let deliveries = Arc::new(Deliveries::new(delivery::Parts {
         store: Arc::clone(&store),
         live: Arc::clone(&live),
         metrics: Arc::clone(&metrics),
         clock: clock.clone(),
         blobs: blobs.clone(),
-        links: Links::new(link_key, &public_url),
+        links: Links::new(link_key, &config.server.public_url),
         senders: senders(config, &clock),
     }));
     let ingest = Ingest {
@@ -236,7 +227,7 @@ async fn assemble(
             let deliveries = Arc::clone(&deliveries);
             Arc::new(move |target| deliveries.wake(target))
         },
-        options: Arc::new(ingest_options),
+        options: Arc::new(config.ingest.clone()),
     };
     let options = api::Options {
         body_bytes_max: usize::try_from(config.api.body_bytes_max).unwrap_or(usize::MAX),

@@ -238,7 +238,13 @@ pub enum End {
     Delivered,
     /// Back to the queue, due at a time, with this many failures charged so far.
     Retry { due: Millis, failures: u32 },
-    DeadLetter { reason: String, detail: Option<String>, at: Millis },
+    DeadLetter {
+        reason: String,
+        detail: Option<String>,
+        at: Millis,
+        /// The attempt just made counts as a failure.
+        charged: bool,
+    },
 }
 
 /// A lease about to be written.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dak::pattern::{Index, Input, Pattern, RuleId, Scratch, explain};
+use dak::pattern::{Fault, Index, Input, Pattern, RuleId, Scratch, explain};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -266,4 +266,54 @@ fn patterns_from_the_world_behave_as_recorded() {
             assert_eq!(matched, explanation.matched, "{}", real.name);
         }
     }
+}
+
+#[path = "fuzz/oracle.rs"]
+mod oracle;
+
+/// Rule sets made at random; `DAK_CASES` asks for more.
+fn cases() -> u64 {
+    let asked = std::env::var("DAK_CASES").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(3_000)
+}
+
+#[test]
+fn the_index_the_explanation_and_a_plain_evaluator_agree() {
+    let mut scratch = Scratch::default();
+    let mut matched_count = 0u64;
+    for seed in 0..cases() {
+        let mut choices = oracle::Choices::from_seed(seed.wrapping_mul(0x1234_5678_9ABC_DEF1));
+        let members: Vec<_> = (0..12).map(|_| oracle::pattern(&mut choices)).collect();
+        let rules: Vec<(RuleId, Arc<Pattern>)> = (0..)
+            .zip(&members)
+            .filter_map(|(id, members)| {
+                let text = oracle::pattern_text(members, &mut choices);
+                match Pattern::parse(&text) {
+                    Ok(pattern) => Some((id, Arc::new(pattern))),
+                    Err(error) if matches!(error.kind, Fault::TooComplex { .. }) => None,
+                    Err(error) => panic!("{text}: {error}"),
+                }
+            })
+            .collect();
+        let index = Index::build(rules.iter().cloned());
+        let changed = rules.iter().rev().fold(Index::default(), |index, (id, pattern)| {
+            index.with_added([(*id, Arc::clone(pattern)), (id + 100, Arc::clone(pattern))])
+        });
+        let changed = changed.with_removed(100..200);
+        for _ in 0..8 {
+            let event = oracle::event(&mut choices);
+            let text = oracle::event_text(&event, &mut choices);
+            let input = Input::raw(text.as_bytes());
+            let matched = matches(&index, &text, &mut scratch);
+            assert_eq!(matched, matches(&changed, &text, &mut scratch), "seed {seed}: {text}");
+            for (id, pattern) in &rules {
+                let expected = oracle::matches(&members[*id as usize], &event);
+                matched_count += u64::from(expected);
+                let told = || format!("seed {seed}: {:?} on {text}", members[*id as usize]);
+                assert_eq!(matched.contains(id), expected, "index, {}", told());
+                assert_eq!(explain(pattern, &input).matched, expected, "explanation, {}", told());
+            }
+        }
+    }
+    println!("{matched_count} matches in {} verdicts", cases() * 96);
 }

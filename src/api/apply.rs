@@ -82,16 +82,14 @@ pub(super) async fn apply(
 fn read(files: &Files, now: crate::clock::Millis) -> Result<BTreeMap<Id, Document>, Problem> {
     let mut documents = BTreeMap::new();
     let mut findings = Vec::new();
-    let mut keep = |read: Result<Vec<Document>, Vec<Finding>>| match read {
-        Ok(read) => {
-            for document in read {
-                if let Some(first) = documents.get(&document.id) {
-                    findings.push(twice(first, &document));
-                }
-                documents.insert(document.id.clone(), document);
+    let mut keep = |(read, found): (Vec<Document>, Vec<Finding>)| {
+        for document in read {
+            if let Some(first) = documents.get(&document.id) {
+                findings.push(twice(first, &document));
             }
+            documents.insert(document.id.clone(), document);
         }
-        Err(found) => findings.extend(found),
+        findings.extend(found);
     };
     for file in &files.documents {
         keep(Document::read_all(Unread {
@@ -106,7 +104,10 @@ fn read(files: &Files, now: crate::clock::Millis) -> Result<BTreeMap<Id, Documen
             file: &schema.file,
             now,
         };
-        keep(Document::read_schema(&schema.event_type, schema.version, unread).map(|one| vec![one]));
+        match Document::read_schema(&schema.event_type, schema.version, unread) {
+            Ok(document) => keep((vec![document], Vec::new())),
+            Err(found) => keep((Vec::new(), found)),
+        }
     }
     if findings.is_empty() {
         Ok(documents)

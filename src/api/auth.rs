@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::problem::{Kind, Problem};
+use crate::catalog::{self, Catalog};
 use crate::clock::Millis;
 use crate::store::{self, Key, Store};
 
@@ -134,9 +135,43 @@ impl Keys {
     /// # Errors
     /// The 401 or 403 to answer.
     pub fn check(&self, headers: &HeaderMap, scope: Scope, bus: Option<&str>) -> Result<(), Problem> {
+        match (self.only_bus(headers, scope)?, bus) {
+            (Some(only), Some(bus)) if only != bus => Err(only_for(&only)),
+            (Some(only), None) if scope == Scope::Admin => Err(only_for(&only)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that a request may take from a target's queue. A key for one bus may where every
+    /// rule that leads to the target is on that bus.
+    ///
+    /// # Errors
+    /// The 401 or 403 to answer.
+    pub fn check_queue(
+        &self,
+        headers: &HeaderMap,
+        target: &str,
+        catalog: &Catalog,
+    ) -> Result<(), Problem> {
+        let Some(only) = self.only_bus(headers, Scope::Consume)? else {
+            return Ok(());
+        };
+        let mut leading = catalog
+            .of_kind(catalog::Kind::Rule)
+            .filter(|rule| rule.leads_to(target))
+            .peekable();
+        if leading.peek().is_some() && leading.all(|rule| rule.id.bus == only) {
+            return Ok(());
+        }
+        Err(only_for(&only))
+    }
+
+    /// The only bus that the request's key is for, if it is for one; an error when it may not use
+    /// the scope at all.
+    fn only_bus(&self, headers: &HeaderMap, scope: Scope) -> Result<Option<String>, Problem> {
         let keys = self.current.load();
         if keys.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let key = bearer(headers).and_then(|text| find(&keys, text));
         let Some(key) = key else {
@@ -149,18 +184,12 @@ impl Keys {
             let detail = format!("key `{}` lacks the scope `{}`", key.name, scope.as_str());
             return Err(Problem::new(Kind::Forbidden, detail).with("scope", scope.as_str()));
         }
-        match (&key.bus, bus) {
-            (Some(only), Some(bus)) if only != bus => {
-                let detail = format!("key `{}` is for bus `{only}` only", key.name);
-                Err(Problem::new(Kind::Forbidden, detail).with("bus", only.as_str()))
-            }
-            (Some(only), None) if scope == Scope::Admin => {
-                let detail = format!("key `{}` is for bus `{only}` only", key.name);
-                Err(Problem::new(Kind::Forbidden, detail).with("bus", only.as_str()))
-            }
-            _ => Ok(()),
-        }
+        Ok(key.bus.clone())
     }
+}
+
+fn only_for(bus: &str) -> Problem {
+    Problem::new(Kind::Forbidden, format!("the key is for bus `{bus}` only")).with("bus", bus)
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

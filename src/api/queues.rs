@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::auth::Scope;
 use super::problem::{Kind, Problem};
 use super::{Api, Shared, edge, shown};
 use crate::clock::{millis, rfc3339};
@@ -67,7 +66,7 @@ pub(super) async fn receive(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    api.keys.check(&headers, Scope::Consume, None)?;
+    api.keys.check_queue(&headers, &target, &api.live.current())?;
     let ask: Ask = api.read_json(body).await?;
     let ask = Receive {
         events_max: within("max_events", ask.max_events, 10, 1, EVENTS_MAX)?,
@@ -149,7 +148,7 @@ async fn settle(
     (headers, body): (&HeaderMap, Body),
     end: impl FnOnce(&Tokens) -> Result<LeaseEnd, Problem>,
 ) -> Result<Response, Problem> {
-    api.keys.check(headers, Scope::Consume, None)?;
+    api.keys.check_queue(headers, target, &api.live.current())?;
     let asked: Tokens = api.read_json(body).await?;
     let count = asked.lease_tokens.len();
     within("lease_tokens", Some(count), 1, 1, TOKENS_MAX)?;

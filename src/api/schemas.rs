@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
@@ -171,7 +171,7 @@ pub(super) async fn version(
     let tag = format!("\"{}\"", schema.content_hash());
     let is_known = headers
         .get(header::IF_NONE_MATCH)
-        .is_some_and(|given| given.as_bytes() == tag.as_bytes());
+        .is_some_and(|given| names_tag(given, &tag));
     if is_known {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
@@ -187,6 +187,18 @@ pub(super) async fn version(
         document.text.clone(),
     )
         .into_response())
+}
+
+/// Whether an `If-None-Match` header names the tag (RFC 9110 §13.1.2: a list, compared weakly). Our
+/// tags hold no comma.
+fn names_tag(given: &HeaderValue, tag: &str) -> bool {
+    let Ok(given) = given.to_str() else {
+        return false;
+    };
+    given
+        .split(',')
+        .map(str::trim)
+        .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 
 fn http_date(at: crate::clock::Millis) -> String {

@@ -116,29 +116,32 @@ fn read_file(path: &Path, now: Millis, files: &mut Files) -> Result<(), Error> {
         file: &name,
         now,
     };
-    match read_text(path, unread) {
-        Ok(documents) => documents
-            .into_iter()
-            .for_each(|document| files.add(document)),
-        Err(findings) => files.findings.extend(findings),
+    let (documents, findings) = read_text(path, unread);
+    files.findings.extend(findings);
+    for document in documents {
+        files.add(document);
     }
     files.sources.insert(name, text);
     Ok(())
 }
 
-fn read_text(path: &Path, unread: Unread<'_>) -> Result<Vec<Document>, Vec<Finding>> {
+fn read_text(path: &Path, unread: Unread<'_>) -> (Vec<Document>, Vec<Finding>) {
     let Some(event_type) = schema_type(path) else {
         return Document::read_all(unread);
     };
     let stem = path.file_stem().and_then(|stem| stem.to_str());
     match stem.and_then(|stem| stem.parse().ok()) {
         Some(version) if version > 0 => {
-            Document::read_schema(&event_type, version, unread).map(|schema| vec![schema])
+            match Document::read_schema(&event_type, version, unread) {
+                Ok(schema) => (vec![schema], Vec::new()),
+                Err(findings) => (Vec::new(), findings),
+            }
         }
         _ => {
             let fault = Fault::new(Position::START, "this file name is no version")
                 .with_hint("schema files are called 1.json, 2.json and so on");
-            Err(vec![Finding::error("schema-file-name", unread.file, fault)])
+            let finding = Finding::error("schema-file-name", unread.file, fault);
+            (Vec::new(), vec![finding])
         }
     }
 }

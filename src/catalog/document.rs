@@ -259,13 +259,14 @@ impl Document {
         })
     }
 
-    /// Reads all documents in a YAML or JSON text.
-    ///
-    /// # Errors
-    /// Everything wrong with any of them.
-    pub fn read_all(unread: Unread<'_>) -> Result<Vec<Self>, Vec<Finding>> {
-        let nodes =
-            parse_yaml(unread.text).map_err(|fault| one("invalid-yaml", unread.file, fault))?;
+    /// Reads all documents in a YAML or JSON text: the good ones, and everything wrong with the
+    /// others.
+    #[must_use]
+    pub fn read_all(unread: Unread<'_>) -> (Vec<Self>, Vec<Finding>) {
+        let nodes = match parse_yaml(unread.text) {
+            Ok(nodes) => nodes,
+            Err(fault) => return (Vec::new(), one("invalid-yaml", unread.file, fault)),
+        };
         let mut documents = Vec::new();
         let mut findings = Vec::new();
         for node in nodes.into_iter().filter(|node| !node.is_null()) {
@@ -274,11 +275,7 @@ impl Document {
                 Err(found) => findings.extend(found),
             }
         }
-        if findings.is_empty() {
-            Ok(documents)
-        } else {
-            Err(findings)
-        }
+        (documents, findings)
     }
 
     /// The schema as another version.
@@ -312,6 +309,15 @@ impl Document {
             hide(&mut value, "headers");
         }
         value
+    }
+
+    /// Whether this is a rule that names `target`, enabled or not.
+    #[must_use]
+    pub fn leads_to(&self, target: &str) -> bool {
+        match &self.part {
+            Part::Rule(rule) => rule.targets.iter().any(|(name, _)| name.as_str() == target),
+            Part::Bus(_) | Part::Schema(_) | Part::Policy(_) | Part::Target(_) => false,
+        }
     }
 
     /// The strings listed at a JSON pointer, each with its place.

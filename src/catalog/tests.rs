@@ -17,7 +17,10 @@ fn read(yaml: &str) -> Result<BTreeMap<Id, Arc<Document>>, Vec<Finding>> {
         file: "rules.yaml",
         now: 0,
     };
-    let read = Document::read_all(unread)?;
+    let (read, findings) = Document::read_all(unread);
+    if !findings.is_empty() {
+        return Err(findings);
+    }
     Ok(read
         .into_iter()
         .map(|document| (document.id.clone(), Arc::new(document)))

@@ -357,6 +357,7 @@ impl Settled {
                 reason: reason.name().to_owned(),
                 detail: Some(outcome.excerpt().to_owned()).filter(|text| !text.is_empty()),
                 at: now,
+                charged: !matches!(outcome, Outcome::Throttled { .. }),
             },
         };
         Self {
@@ -376,6 +377,7 @@ impl Settled {
                 reason: reason.name().to_owned(),
                 detail: Some(detail.to_owned()),
                 at: now,
+                charged: false,
             },
             attempt: None,
             effect: Effect::Keep,

@@ -225,8 +225,8 @@ fn decode_base64(value: &Value) -> Vec<u8> {
 
 /// An answer read from the wire.
 #[derive(Debug)]
-struct RawAnswer {
-    status: u16,
+pub struct RawAnswer {
+    pub status: u16,
     content_type: String,
     body: String,
 }
@@ -239,7 +239,7 @@ impl RawAnswer {
 
 /// Sends a case's request with its headers and body as written, and no others but `Host` and
 /// `Content-Length`.
-async fn send(address: SocketAddr, bus: &str, request: &Value) -> RawAnswer {
+pub async fn send(address: SocketAddr, bus: &str, request: &Value) -> RawAnswer {
     let body = body_of(request);
     let method = text_of(&request["method"]);
     let mut bytes = format!(

@@ -3,7 +3,11 @@
 //! The sampler knows nothing of the engine: a fixed set of small values, and random ones shaped
 //! after either schema. `DAK_MUTATIONS` sets how many edits are tried.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use dak::schema::{
     Draft, Options, Schema,
@@ -401,6 +405,7 @@ fn run(edits: u32) {
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(config, rng);
     let counts: RefCell<BTreeMap<String, usize>> = RefCell::default();
+    let slowest = Cell::new(Duration::ZERO);
     let drafts = prop::sample::select(vec![
         Draft::Draft202012,
         Draft::Draft202012,
@@ -435,7 +440,9 @@ fn run(edits: u32) {
         for (level, giving, accepting) in
             [(Level::Backward, &old, &new), (Level::Forward, &new, &old)]
         {
+            let start = Instant::now();
             let report = check(old.text(), new.text(), level, &options);
+            slowest.set(slowest.get().max(start.elapsed()));
             let found = refute(giving, accepting, &mut chance);
             let key = match (report.verdict, &found) {
                 (Verdict::Compatible, Some(value)) => {
@@ -465,8 +472,9 @@ fn run(edits: u32) {
         Ok(())
     });
     println!(
-        "{edits} edits, two directions each: {:?}",
-        counts.into_inner()
+        "{edits} edits, two directions each: {:?}; slowest check {:?}",
+        counts.into_inner(),
+        slowest.get()
     );
     if let Err(failure) = outcome {
         panic!("{failure}");

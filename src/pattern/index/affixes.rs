@@ -5,7 +5,9 @@ use std::cmp::Ordering;
 /// A set of byte strings, each with a list. Suffixes are kept here read backwards.
 #[derive(Debug, Default)]
 pub(crate) struct Affixes {
-    /// In order.
+    /// The first eight bytes of each member, zeros after a shorter one, in order: a search seldom
+    /// needs more.
+    heads: Box<[u64]>,
     members: Box<[Member]>,
     texts: Box<[u8]>,
 }
@@ -41,6 +43,7 @@ impl Affixes {
             texts.extend_from_slice(text);
         }
         Self {
+            heads: pairs.iter().map(|(text, _)| head(text)).collect(),
             members: members.into(),
             texts: texts.into(),
         }
@@ -48,8 +51,10 @@ impl Affixes {
 
     /// Calls `found` with the list of every member that `text` begins with.
     pub(crate) fn each(&self, text: &[u8], mut found: impl FnMut(u32)) {
-        let after = self
-            .members
+        let wanted = head(text);
+        let mut after = self.heads.partition_point(|head| *head < wanted);
+        let same = self.heads[after..].partition_point(|head| *head == wanted);
+        after += self.members[after..after + same]
             .partition_point(|member| self.text(member).cmp(text) != Ordering::Greater);
         let Some(last) = after.checked_sub(1) else {
             return;
@@ -67,7 +72,7 @@ impl Affixes {
 
     /// Heap bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.members.len() * size_of::<Member>() + self.texts.len()
+        self.members.len() * (size_of::<Member>() + 8) + self.texts.len()
     }
 
     fn text(&self, member: &Member) -> &[u8] {
@@ -77,4 +82,11 @@ impl Affixes {
 
 fn common_length(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+fn head(text: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let length = text.len().min(8);
+    bytes[..length].copy_from_slice(&text[..length]);
+    u64::from_be_bytes(bytes)
 }

@@ -10,7 +10,7 @@ use super::level::{
     AtomLists, Folded, IS_LEVEL, Level, Lists, NO_GUARD, NO_LIST, PathTests, TextTests,
 };
 use super::ranges::Ranges;
-use super::segment::{Ask, Check, LocalPath, MAY_REPEAT, Segment, Test};
+use super::segment::{Check, LocalPath, MAY_REPEAT, Segment};
 use crate::pattern::op::{Cidr, Range};
 use crate::pattern::{Op, fold};
 
@@ -24,13 +24,13 @@ const GUARD_ATOMS_MAX: usize = 8;
 const GUARDED_TESTS_MAX: usize = 64;
 
 /// Builds the levels of a segment; the first is the one to begin with.
-pub(crate) fn build(segment: &Segment) -> (Box<[Level]>, Lists) {
+pub(crate) fn build(segment: &Segment, conjunctions: &[u32]) -> (Box<[Level]>, Lists) {
     let mut builder = Builder {
         segment,
         levels: Vec::new(),
         lists: Lists::default(),
     };
-    builder.level(&segment.conjunctions().collect::<Vec<u32>>(), &mut Vec::new());
+    builder.level(conjunctions, &mut Vec::new());
     builder.lists.words.shrink_to_fit();
     (builder.levels.into(), builder.lists)
 }
@@ -41,8 +41,8 @@ struct Entry {
     list: u32,
     /// [`NO_GUARD`] for an entry without guard.
     guard_path: LocalPath,
-    conjunction: u32,
     guard: Atom,
+    conjunction: u32,
 }
 
 struct Builder<'s> {
@@ -115,10 +115,10 @@ impl<'s> Builder<'s> {
                     continue;
                 }
                 *counts.paths.entry(check.path).or_default() += 1;
-                for atom in self.segment.atoms_of(check) {
+                for atom in check.atoms() {
                     *counts.atoms.entry(*atom).or_default() += 1;
                 }
-                for op in self.ops_of(check) {
+                for op in check.ops() {
                     if let Op::Wildcard(wildcard) = op {
                         counts.grams.entry(check.path).or_default().add(wildcard);
                     }
@@ -126,14 +126,6 @@ impl<'s> Builder<'s> {
             }
         }
         counts
-    }
-
-    /// The operators of a check that are not plain values alone.
-    fn ops_of(&self, check: &Check) -> &'s [Op] {
-        match (check.ask, self.segment.test(check)) {
-            (Ask::Value, Test::Ops(ops)) => ops,
-            _ => &[],
-        }
     }
 
     /// Lists a conjunction under its most selective field.
@@ -145,8 +137,8 @@ impl<'s> Builder<'s> {
         draft: &mut Draft<'s>,
     ) {
         let checks = self.segment.conjunction(conjunction).1;
-        let usable = |check: &&'s Check| check.is_for_value() && !used.contains(&check.path);
-        let cost = |check: &&'s Check| self.cost(check, counts);
+        let usable = |check: &Check<'s>| check.is_for_value() && !used.contains(&check.path);
+        let cost = |check: &Check<'s>| self.cost(check, counts);
         let best = checks.clone().filter(usable).min_by(|one, other| cost(one).total_cmp(&cost(other)));
         let mut entry = Entry {
             list: 0,
@@ -159,14 +151,14 @@ impl<'s> Builder<'s> {
             return;
         };
         let mut keys = Vec::new();
-        self.keys(best, counts, &mut keys, draft);
+        self.keys(&best, counts, &mut keys, draft);
         if keys.len() > 1 {
             entry.conjunction |= MAY_REPEAT;
         }
         let guard = checks
             .filter(usable)
             .filter(|check| check.path != best.path)
-            .filter(|check| (1..=GUARD_ATOMS_MAX).contains(&self.segment.atoms_of(check).len()))
+            .filter(|check| (1..=GUARD_ATOMS_MAX).contains(&check.atoms().len()))
             .min_by(|one, other| cost(one).total_cmp(&cost(other)))
             .filter(|_| keys.len() <= GUARDED_TESTS_MAX);
         for key in keys {
@@ -174,7 +166,7 @@ impl<'s> Builder<'s> {
                 draft.push(key, entry);
                 continue;
             };
-            for atom in self.segment.atoms_of(guard) {
+            for atom in guard.atoms() {
                 entry.guard_path = guard.path;
                 entry.guard = *atom;
                 draft.push(key.clone(), entry);
@@ -183,14 +175,14 @@ impl<'s> Builder<'s> {
     }
 
     /// About how many conjunctions of the level an event finds when one is listed by this field.
-    fn cost(&self, check: &Check, counts: &Counts) -> f64 {
+    fn cost(&self, check: &Check<'_>, counts: &Counts) -> f64 {
         let all = f64::from(counts.paths.get(&check.path).copied().unwrap_or_default());
         let of_atom = |atom: &Atom| f64::from(counts.atoms.get(atom).copied().unwrap_or_default());
-        let atoms = self.segment.atoms_of(check);
+        let atoms = check.atoms();
         if !atoms.is_empty() {
             return atoms.iter().map(of_atom).sum();
         }
-        let ops = self.ops_of(check);
+        let ops = check.ops();
         if ops.is_empty() {
             return all + 4.0;
         }
@@ -198,14 +190,14 @@ impl<'s> Builder<'s> {
     }
 
     /// The keys that a check's tests are listed under.
-    fn keys(&self, check: &Check, counts: &Counts, keys: &mut Vec<Key<'s>>, draft: &mut Draft<'s>) {
+    fn keys(&self, check: &Check<'s>, counts: &Counts, keys: &mut Vec<Key<'s>>, draft: &mut Draft<'s>) {
         let path = check.path;
-        let atoms = self.segment.atoms_of(check);
+        let atoms = check.atoms();
         if !atoms.is_empty() {
             keys.extend(atoms.iter().map(|atom| Key::Atom(path, *atom)));
             return;
         }
-        let ops = self.ops_of(check);
+        let ops = check.ops();
         if ops.is_empty() {
             keys.push(Key::Any(path));
         }

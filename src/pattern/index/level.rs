@@ -52,7 +52,7 @@ pub(crate) struct Groups<'l> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group<'l> {
     pub(crate) path: LocalPath,
-    /// As many as conjunctions; none without guard.
+    /// As many as conjunctions, in order; none without guard.
     pub(crate) guards: &'l [Atom],
     pub(crate) conjunctions: &'l [u32],
 }
@@ -143,6 +143,12 @@ impl Lists {
                 words: &[],
             }),
         }
+    }
+
+    /// Reads the beginning of a list, so that its memory is at hand when it is gone through.
+    pub(crate) fn touch(&self, list: u32) -> u32 {
+        let later = self.words.get(list as usize + 15).copied().unwrap_or_default();
+        self.words[list as usize] ^ later
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -4,7 +4,7 @@ use super::RuleId;
 use super::arrays::{Sweep, TwoRoutes};
 use super::atoms::{Atom, NO_ATOM};
 use super::level::{Folded, Group, Level, Listed, NO_GUARD, NO_LIST, PathTests, TextTests};
-use super::segment::{Ask, Check, LocalPath, MAY_REPEAT, Segment, Slot, Test};
+use super::segment::{Ask, Check, Checks, LocalPath, MAY_REPEAT, Segment, Slot, Test};
 use crate::pattern::combine::{self, Entry, Needs};
 use crate::pattern::fold;
 use crate::pattern::input::Input;
@@ -21,6 +21,8 @@ pub(crate) struct Buffers {
     path_atoms: Vec<PathAtom>,
     /// The atom of each leaf, once it was looked up.
     leaf_atoms: Vec<Atom>,
+    /// Lists to go through.
+    lists: Vec<u32>,
     /// Conjunctions to check.
     candidates: Vec<u32>,
     /// True when a conjunction may be among the candidates twice.
@@ -41,8 +43,8 @@ struct PathAtom {
 const UNKNOWN: Atom = u32::MAX - 1;
 /// A path with several values.
 const SEVERAL: Atom = u32::MAX - 2;
-/// Guards compared at once.
-const GUARD_ROW: usize = 32;
+/// Guards of a group that are gone through one by one; more are searched.
+const GUARDS_SCANNED_MAX: usize = 16;
 
 /// Work that may still be done for the event.
 #[derive(Debug)]
@@ -81,18 +83,17 @@ impl Run<'_> {
         let Some(level) = segment.levels.first() else {
             return Ok(());
         };
-        if level.always != NO_LIST {
-            self.list(level.always)?;
-        }
+        self.find(level.always);
         for place in 0..self.leaves.leaves.len() as u32 {
             let leaf = self.leaves.leaves[place as usize];
             let Some(path) = segment.local(leaf.path) else {
                 continue;
             };
             if let Some(tests) = level.tests_at(path) {
-                self.leaf(level, tests, place)?;
+                self.leaf(level, tests, place);
             }
         }
+        self.go_through_lists()?;
         self.check_candidates()
     }
 
@@ -106,115 +107,95 @@ impl Run<'_> {
         if buffers.path_atoms.len() < self.segment.paths.len() {
             buffers.path_atoms.resize(self.segment.paths.len(), PathAtom::default());
         }
+        buffers.lists.clear();
         buffers.candidates.clear();
         buffers.repeats = false;
         buffers.leaf_atoms.clear();
         buffers.leaf_atoms.resize(self.leaves.leaves.len(), UNKNOWN);
     }
 
-    fn level(&mut self, number: u32) -> Result<(), LimitReached> {
+    /// Marks a list to be gone through.
+    #[inline]
+    fn find(&mut self, list: u32) {
+        if list != NO_LIST {
+            self.buffers.lists.push(list);
+        }
+    }
+
+    /// Finds the lists of a level that is not the first.
+    fn level(&mut self, number: u32) {
         let segment = self.segment;
         let level = &segment.levels[number as usize];
-        if level.always != NO_LIST {
-            self.list(level.always)?;
-        }
+        self.find(level.always);
         for tests in &level.paths {
             let mut next = self.leaves.last_at(segment.paths[tests.path as usize]);
             while let Some(place) = next {
-                self.leaf(level, tests, place)?;
+                self.leaf(level, tests, place);
                 next = self.leaves.earlier(place);
             }
         }
-        Ok(())
     }
 
-    /// Looks at the lists that one value is under.
-    fn leaf(&mut self, level: &Level, tests: &PathTests, place: u32) -> Result<(), LimitReached> {
-        self.budget.spend(1)?;
+    /// Finds the lists that one value is under.
+    fn leaf(&mut self, level: &Level, tests: &PathTests, place: u32) {
         self.buffers.repeats |= self.leaves.earlier(place).is_some();
-        if tests.any != NO_LIST {
-            self.list(tests.any)?;
-        }
+        self.find(tests.any);
         if tests.has_atoms {
             let atom = self.leaf_atom(tests.path, place);
-            let list = level.list_of(atom);
-            if list != NO_LIST {
-                self.list(list)?;
-            }
+            self.find(level.list_of(atom));
         }
         if tests.texts.is_none() && tests.ranges.is_none() {
-            return Ok(());
+            return;
         }
         let leaves = self.leaves;
         let value = leaves.value(&leaves.leaves[place as usize], self.input);
         match (value, &tests.texts, &tests.ranges) {
             (Value::Text(text), Some(tests), _) => self.text(tests, text),
             (Value::Number(number), _, Some(ranges)) => {
-                let mut outcome = Ok(());
-                ranges.each(number, &mut |list| {
-                    if outcome.is_ok() {
-                        outcome = self.list(list);
-                    }
-                });
-                outcome
+                ranges.each(number, &mut |list| self.find(list));
             }
-            _ => Ok(()),
+            _ => {}
         }
     }
 
-    fn text(&mut self, tests: &TextTests, text: &[u8]) -> Result<(), LimitReached> {
-        let mut outcome = Ok(());
-        let mut found = |run: &mut Self, list: u32| {
-            if outcome.is_ok() {
-                outcome = run.list(list);
-            }
-        };
+    fn text(&mut self, tests: &TextTests, text: &[u8]) {
         if let Some(prefixes) = &tests.prefixes {
-            prefixes.each(text, |list| found(self, list));
+            prefixes.each(text, |list| self.find(list));
         }
         if let Some(suffixes) = &tests.suffixes {
             let reversed = self.reverse(text);
-            suffixes.each(&reversed, |list| found(self, list));
+            suffixes.each(&reversed, |list| self.find(list));
             self.buffers.reversed = reversed;
         }
         if let Some(grams) = &tests.grams {
-            grams.each(text, |list| found(self, list));
+            grams.each(text, |list| self.find(list));
         }
         if let Some(blocks) = &tests.blocks
             && let Some(address) = cidr::read_address(text)
         {
-            blocks.each(address, |list| found(self, list));
+            blocks.each(address, |list| self.find(list));
         }
-        outcome?;
-        match &tests.folded {
-            Some(tests) => self.folded(tests, text),
-            None => Ok(()),
+        if let Some(tests) = &tests.folded {
+            self.folded(tests, text);
         }
     }
 
-    fn folded(&mut self, tests: &Folded, text: &[u8]) -> Result<(), LimitReached> {
+    fn folded(&mut self, tests: &Folded, text: &[u8]) {
         let mut folded = std::mem::take(&mut self.buffers.folded);
         folded.clear();
         fold::key(text, &mut folded);
-        let mut outcome = Ok(());
-        let mut found = |run: &mut Self, list: u32| {
-            if outcome.is_ok() {
-                outcome = run.list(list);
-            }
-        };
         if let Some(list) = tests.whole.get(folded.as_slice()) {
-            found(self, *list);
+            self.find(*list);
         }
         if let Some(prefixes) = &tests.prefixes {
-            prefixes.each(&folded, |list| found(self, list));
+            prefixes.each(&folded, |list| self.find(list));
         }
         if let Some(suffixes) = &tests.suffixes {
             let reversed = self.reverse(&folded);
-            suffixes.each(&reversed, |list| found(self, list));
+            suffixes.each(&reversed, |list| self.find(list));
             self.buffers.reversed = reversed;
         }
         self.buffers.folded = folded;
-        outcome
     }
 
     /// The text backwards, in a buffer that the caller gives back.
@@ -225,18 +206,34 @@ impl Run<'_> {
         reversed
     }
 
-    fn list(&mut self, list: u32) -> Result<(), LimitReached> {
+    /// Takes candidates from the lists that were found, and from those found on the way.
+    fn go_through_lists(&mut self) -> Result<(), LimitReached> {
         let segment = self.segment;
-        match segment.lists.get(list) {
-            Listed::Level(level) => self.level(level),
-            Listed::Groups(groups) => {
-                for group in groups {
-                    self.budget.spend(group.conjunctions.len() as u64)?;
-                    self.group(&group);
+        let mut touched = 0;
+        // Reading them all first lets the memory of one be fetched while another's is.
+        for list in &self.buffers.lists {
+            touched ^= segment.lists.touch(*list);
+        }
+        std::hint::black_box(touched);
+        let mut next = 0;
+        while let Some(list) = self.buffers.lists.get(next).copied() {
+            next += 1;
+            match segment.lists.get(list) {
+                Listed::Level(level) => {
+                    self.budget.spend(segment.levels[level as usize].paths.len() as u64)?;
+                    self.level(level);
                 }
-                Ok(())
+                Listed::Groups(groups) => {
+                    for group in groups {
+                        let before = self.buffers.candidates.len();
+                        self.group(&group);
+                        let found = self.buffers.candidates.len() - before;
+                        self.budget.spend(1 + found as u64)?;
+                    }
+                }
             }
         }
+        Ok(())
     }
 
     /// Takes the conjunctions of a group whose guard holds as candidates.
@@ -258,19 +255,15 @@ impl Run<'_> {
         if atom == NO_ATOM {
             return;
         }
-        let rows = group.guards.chunks(GUARD_ROW).zip(group.conjunctions.chunks(GUARD_ROW));
-        for (guards, conjunctions) in rows {
-            // Whole rows are compared at once; few hold anything.
-            let any = guards.iter().fold(false, |any, guard| any | (*guard == atom));
-            if !any {
-                continue;
-            }
-            for (guard, conjunction) in guards.iter().zip(conjunctions) {
-                if *guard == atom {
-                    buffers.repeats |= conjunction & MAY_REPEAT != 0;
-                    buffers.candidates.push(conjunction & !MAY_REPEAT);
-                }
-            }
+        let first = if group.guards.len() > GUARDS_SCANNED_MAX {
+            group.guards.partition_point(|guard| *guard < atom)
+        } else {
+            group.guards.iter().take_while(|guard| **guard < atom).count()
+        };
+        let guards = group.guards[first..].iter().zip(&group.conjunctions[first..]);
+        for (_, conjunction) in guards.take_while(|(guard, _)| **guard == atom) {
+            buffers.repeats |= conjunction & MAY_REPEAT != 0;
+            buffers.candidates.push(conjunction & !MAY_REPEAT);
         }
     }
 
@@ -299,7 +292,7 @@ impl Run<'_> {
         let (slot, checks) = segment.conjunction(conjunction);
         let mut apart = 0;
         for check in checks.clone() {
-            match self.check(check)? {
+            match self.check(&check)? {
                 Verdict::Fails => return Ok(()),
                 Verdict::Holds => {}
                 Verdict::HoldsInList => apart += 1,
@@ -319,15 +312,16 @@ impl Run<'_> {
             .is_some_and(|word| word >> (slot % 64) & 1 == 1)
     }
 
-    fn check(&mut self, check: &Check) -> Result<Verdict, LimitReached> {
+    #[inline]
+    fn check(&mut self, check: &Check<'_>) -> Result<Verdict, LimitReached> {
         if check.ask == Ask::Value
-            && let Some(wanted) = check.atom()
+            && let Test::In(set) = check.test
         {
             let atom = self.path_atom(check.path);
             if atom != SEVERAL {
                 let leaf = self.leaves.last_at(self.segment.paths[check.path as usize]);
                 return Ok(match leaf {
-                    Some(place) if atom == wanted => self.place_of(place),
+                    Some(place) if contains(set, atom) => self.place_of(place),
                     _ => Verdict::Fails,
                 });
             }
@@ -343,7 +337,7 @@ impl Run<'_> {
         }
     }
 
-    fn check_each(&mut self, check: &Check) -> Result<Verdict, LimitReached> {
+    fn check_each(&mut self, check: &Check<'_>) -> Result<Verdict, LimitReached> {
         let mut next = self.leaves.last_at(self.segment.paths[check.path as usize]);
         let mut verdict = match (next, check.ask) {
             (None, Ask::Either | Ask::Absence) => return Ok(Verdict::Holds),
@@ -376,10 +370,8 @@ impl Run<'_> {
     }
 
     /// Whether one value passes the test of a check.
-    fn passes(&mut self, check: &Check, place: u32) -> bool {
-        let segment = self.segment;
-        match segment.test(check) {
-            Test::One(atom) => self.leaf_atom(check.path, place) == atom,
+    fn passes(&mut self, check: &Check<'_>, place: u32) -> bool {
+        match check.test {
             Test::In(set) => contains(set, self.leaf_atom(check.path, place)),
             Test::NotIn(set) => !contains(set, self.leaf_atom(check.path, place)),
             Test::Ops(ops) => {
@@ -421,10 +413,7 @@ impl Run<'_> {
     }
 
     /// Whether checks that each hold alone hold within one choice of list elements.
-    fn hold_together<'c>(
-        &mut self,
-        checks: impl Iterator<Item = &'c Check> + Clone,
-    ) -> Result<bool, LimitReached> {
+    fn hold_together(&mut self, checks: Checks<'_>) -> Result<bool, LimitReached> {
         let elements = self.leaves.elements.len() + self.leaves.arrays.len();
         self.budget.spend(elements as u64)?;
         let mut sweep = std::mem::take(&mut self.buffers.sweep);
@@ -446,10 +435,10 @@ impl Run<'_> {
         }
     }
 
-    fn hold_together_by_search<'c>(
+    fn hold_together_by_search(
         &mut self,
         needs: Needs,
-        checks: impl Iterator<Item = &'c Check>,
+        checks: Checks<'_>,
     ) -> Result<bool, LimitReached> {
         let mut entries = Vec::new();
         self.each_value(checks, |entry| entries.push(entry))?;
@@ -460,9 +449,9 @@ impl Run<'_> {
         })
     }
 
-    fn each_value<'c>(
+    fn each_value(
         &mut self,
-        checks: impl Iterator<Item = &'c Check>,
+        checks: Checks<'_>,
         mut add: impl FnMut(Entry),
     ) -> Result<(), LimitReached> {
         for (place, check) in checks.enumerate() {
@@ -472,7 +461,7 @@ impl Run<'_> {
                 add(Entry {
                     element: self.leaves.leaves[leaf as usize].element,
                     field: 1 << place,
-                    passes: check.ask != Ask::Absence && self.passes(check, leaf),
+                    passes: check.ask != Ask::Absence && self.passes(&check, leaf),
                 });
                 next = self.leaves.earlier(leaf);
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RuleId;
-use super::atoms::{Atom, Atoms, NO_ATOM};
+use super::atoms::{Atom, Atoms};
 use super::build;
 use super::level::{Level, Lists};
 use crate::pattern::op::AnythingBut;
@@ -27,8 +27,10 @@ pub(crate) struct Segment {
     /// The local path of each path; shorter than the paths when others were added later.
     locals: Box<[LocalPath]>,
     pub(crate) atoms: Atoms,
-    /// Each conjunction is a head and its checks; its number is the place of the head.
-    words: Box<[Word]>,
+    /// The conjunctions, each in one run of words and known by where it begins: its rule, the number
+    /// of its checks, and the checks. A check is a path, then its kind, ask and number of atoms,
+    /// then the atoms; or with [`ELSEWHERE`] for their number the run of `sets` or `ops`.
+    words: Box<[u32]>,
     conjunction_count: usize,
     sets: Box<[Atom]>,
     ops: Box<[Op]>,
@@ -39,21 +41,17 @@ pub(crate) struct Segment {
 /// Marks a conjunction that is in several lists which one value may be under.
 pub(crate) const MAY_REPEAT: u32 = 1 << 31;
 
-/// A conjunction's rule and number of checks, or one of its checks.
-#[derive(Debug, Clone, Copy)]
-enum Word {
-    Head { slot: Slot, count: u32 },
-    Check(Check),
-}
+/// Atoms that stand in a check itself, at most.
+const ATOMS_INLINE_MAX: usize = 8;
+/// In place of the number of atoms: they, or operators, are in a run elsewhere.
+const ELSEWHERE: u32 = 0xFF;
 
 /// One field of a conjunction.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Check {
+pub(crate) struct Check<'s> {
     pub(crate) path: LocalPath,
     pub(crate) ask: Ask,
-    kind: Kind,
-    start: u32,
-    end: u32,
+    pub(crate) test: Test<'s>,
 }
 
 /// What a field asks of the values at its path.
@@ -67,30 +65,84 @@ pub(crate) enum Ask {
     Absence,
 }
 
-/// What the test of a check is, and what its `start` and `end` are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    /// The atom `start`.
-    One,
-    /// A run of the sets, sorted.
-    In,
-    NotIn,
-    /// A run of the operators.
-    Ops,
-}
-
 /// The tests of a field in the cheapest form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Test<'s> {
-    /// This atom.
-    One(Atom),
-    /// Any of these atoms.
+    /// Any of these atoms, sorted.
     In(&'s [Atom]),
-    /// None of these atoms.
+    /// None of these atoms, sorted.
     NotIn(&'s [Atom]),
     /// Any of these operators.
     Ops(&'s [Op]),
 }
+
+/// The checks of one conjunction, those that are cheap first.
+#[derive(Debug, Clone)]
+pub(crate) struct Checks<'s> {
+    segment: &'s Segment,
+    words: &'s [u32],
+    left: u32,
+}
+
+impl<'s> Iterator for Checks<'s> {
+    type Item = Check<'s>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Check<'s>> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let (head, rest) = self.words.split_first_chunk::<2>()?;
+        let [path, code] = *head;
+        let count = code >> 8;
+        let length = if count == ELSEWHERE { 2 } else { count as usize };
+        let (operand, rest) = rest.split_at_checked(length)?;
+        self.words = rest;
+        Some(Check {
+            path,
+            ask: match code >> 4 & 3 {
+                0 => Ask::Value,
+                1 => Ask::Either,
+                _ => Ask::Absence,
+            },
+            test: match (code & 3, count) {
+                (IN, ELSEWHERE) => Test::In(self.segment.set(operand)),
+                (IN, _) => Test::In(operand),
+                (NOT_IN, ELSEWHERE) => Test::NotIn(self.segment.set(operand)),
+                (NOT_IN, _) => Test::NotIn(operand),
+                _ => Test::Ops(self.segment.ops_at(operand)),
+            },
+        })
+    }
+}
+
+impl<'s> Check<'s> {
+    /// True when only a value can make the check hold.
+    pub(crate) fn is_for_value(&self) -> bool {
+        self.ask == Ask::Value
+    }
+
+    /// The atoms that the check asks for; none when it asks for more than atoms.
+    pub(crate) fn atoms(&self) -> &'s [Atom] {
+        match self.test {
+            Test::In(atoms) => atoms,
+            Test::NotIn(_) | Test::Ops(_) => &[],
+        }
+    }
+
+    /// The operators of a check that needs a value and is not of plain values alone.
+    pub(crate) fn ops(&self) -> &'s [Op] {
+        match (self.ask, self.test) {
+            (Ask::Value, Test::Ops(ops)) => ops,
+            _ => &[],
+        }
+    }
+}
+
+const IN: u32 = 0;
+const NOT_IN: u32 = 1;
+const OPS: u32 = 2;
 
 impl Segment {
     /// Compiles rules, which are sorted by number, each once.
@@ -101,7 +153,7 @@ impl Segment {
             locals: Vec::new(),
             atoms: Atoms::default(),
             words: Vec::new(),
-            conjunction_count: 0,
+            heads: Vec::new(),
             sets: Vec::new(),
             ops: Vec::new(),
             fields: Vec::new(),
@@ -118,13 +170,13 @@ impl Segment {
             locals: compiler.locals.into(),
             atoms: compiler.atoms,
             words: compiler.words.into(),
-            conjunction_count: compiler.conjunction_count,
+            conjunction_count: compiler.heads.len(),
             sets: compiler.sets.into(),
             ops: compiler.ops.into(),
             lists: Lists::default(),
             levels: Box::default(),
         };
-        (segment.levels, segment.lists) = build::build(&segment);
+        (segment.levels, segment.lists) = build::build(&segment, &compiler.heads);
         segment
     }
 
@@ -134,57 +186,43 @@ impl Segment {
         local.filter(|local| *local != NONE)
     }
 
-    /// The numbers of all conjunctions.
-    pub(crate) fn conjunctions(&self) -> impl Iterator<Item = u32> {
-        (0..).zip(&self.words).filter_map(|(place, word)| match word {
-            Word::Head { .. } => Some(place),
-            Word::Check(_) => None,
-        })
-    }
-
     pub(crate) fn conjunction_count(&self) -> usize {
         self.conjunction_count
     }
 
     /// The rule and the checks of a conjunction.
-    pub(crate) fn conjunction(&self, number: u32) -> (Slot, impl Iterator<Item = &Check> + Clone) {
-        let words = &self.words[number as usize..];
-        let (slot, count) = match words[0] {
-            Word::Head { slot, count } => (slot, count as usize),
-            Word::Check(_) => (0, 0),
+    #[inline]
+    pub(crate) fn conjunction(&self, number: u32) -> (Slot, Checks<'_>) {
+        let (slot, left, words) = match &self.words[number as usize..] {
+            [slot, left, words @ ..] => (*slot, *left, words),
+            _ => (0, 0, &[][..]),
         };
-        let checks = words[1..=count].iter().filter_map(|word| match word {
-            Word::Check(check) => Some(check),
-            Word::Head { .. } => None,
-        });
+        let checks = Checks {
+            segment: self,
+            words,
+            left,
+        };
         (slot, checks)
     }
 
-    /// Reads the head of a conjunction, so that its memory is at hand when it is checked.
+    /// Reads the beginning of a conjunction, so that its memory is at hand when it is checked.
+    #[inline]
     pub(crate) fn touch(&self, number: u32) -> u32 {
-        match self.words[number as usize] {
-            Word::Head { slot, .. } => slot,
-            Word::Check(_) => 0,
+        let later = self.words.get(number as usize + 15).copied().unwrap_or_default();
+        self.words[number as usize] ^ later
+    }
+
+    fn set(&self, run: &[u32]) -> &[Atom] {
+        match run {
+            [start, end] => &self.sets[*start as usize..*end as usize],
+            _ => &[],
         }
     }
 
-    /// The test of a check.
-    pub(crate) fn test(&self, check: &Check) -> Test<'_> {
-        let run = check.start as usize..check.end as usize;
-        match check.kind {
-            Kind::One => Test::One(check.start),
-            Kind::In => Test::In(&self.sets[run]),
-            Kind::NotIn => Test::NotIn(&self.sets[run]),
-            Kind::Ops => Test::Ops(&self.ops[run]),
-        }
-    }
-
-    /// The atoms that a check asks for; none when it asks for more than atoms.
-    pub(crate) fn atoms_of<'c>(&'c self, check: &'c Check) -> &'c [Atom] {
-        match (check.kind, self.test(check)) {
-            (Kind::One, _) => std::slice::from_ref(&check.start),
-            (_, Test::In(set)) => set,
-            (_, Test::One(_) | Test::NotIn(_) | Test::Ops(_)) => &[],
+    fn ops_at(&self, run: &[u32]) -> &[Op] {
+        match run {
+            [start, end] => &self.ops[*start as usize..*end as usize],
+            _ => &[],
         }
     }
 
@@ -198,22 +236,10 @@ impl Segment {
         self.rules.len() * (size_of::<RuleId>() + size_of::<Arc<Pattern>>())
             + (self.paths.len() + self.locals.len() + self.sets.len()) * 4
             + self.atoms.bytes()
-            + self.words.len() * size_of::<Word>()
+            + self.words.len() * 4
             + self.ops.len() * size_of::<Op>()
             + self.lists.bytes()
             + self.levels.iter().map(Level::bytes).sum::<usize>()
-    }
-}
-
-impl Check {
-    /// The atom that a check asks for, when it is one.
-    pub(crate) fn atom(&self) -> Option<Atom> {
-        (self.kind == Kind::One).then_some(self.start)
-    }
-
-    /// True when only a value can make the check hold.
-    pub(crate) fn is_for_value(&self) -> bool {
-        self.ask == Ask::Value
     }
 }
 
@@ -222,90 +248,99 @@ struct Compiler<'c> {
     globals: Vec<PathId>,
     locals: Vec<LocalPath>,
     atoms: Atoms,
-    words: Vec<Word>,
-    conjunction_count: usize,
+    words: Vec<u32>,
+    /// Where each conjunction begins.
+    heads: Vec<u32>,
     sets: Vec<Atom>,
     ops: Vec<Op>,
     /// The checks of the fields of the pattern at hand.
-    fields: Vec<Check>,
+    fields: Vec<Draft>,
+}
+
+/// A check in the making.
+struct Draft {
+    path: LocalPath,
+    ask: Ask,
+    kind: u32,
+    atoms: Vec<Atom>,
+    /// The run of operators.
+    ops: (u32, u32),
 }
 
 impl Compiler<'_> {
     fn rule(&mut self, slot: Slot, pattern: &Pattern) {
         self.fields.clear();
         for field in &pattern.fields {
-            let check = self.check(field);
-            self.fields.push(check);
+            let draft = self.check(field);
+            self.fields.push(draft);
         }
         for conjunction in &pattern.conjunctions {
-            let head = self.words.len();
-            self.conjunction_count += 1;
-            self.words.push(Word::Head {
-                slot,
-                count: conjunction.len() as u32,
-            });
-            let checks = conjunction.iter().map(|place| self.fields[usize::from(*place)]);
-            self.words.extend(checks.map(Word::Check));
-            // What is cheap to check comes first.
-            self.words[head + 1..].sort_by_key(|word| match word {
-                Word::Check(check) => check.kind,
-                Word::Head { .. } => Kind::One,
-            });
+            self.heads.push(self.words.len() as u32);
+            self.words.extend([slot, conjunction.len() as u32]);
+            for kind in [IN, NOT_IN, OPS] {
+                for place in conjunction {
+                    let draft = &self.fields[usize::from(*place)];
+                    if draft.kind == kind {
+                        write(draft, &mut self.words, &mut self.sets);
+                    }
+                }
+            }
         }
     }
 
-    fn check(&mut self, field: &Field) -> Check {
+    fn check(&mut self, field: &Field) -> Draft {
         let path = self.local(field.path());
         let ask = match (field.wants_value(), field.allows_absence()) {
             (true, false) => Ask::Value,
             (true, true) => Ask::Either,
             (false, _) => Ask::Absence,
         };
-        let start = self.sets.len();
-        let mut kind = if self.add_atoms(path, field.tests()) {
-            Kind::In
-        } else {
-            self.sets.truncate(start);
-            Kind::Ops
+        let mut atoms = Vec::new();
+        let is_set = self.add_atoms(path, field.tests(), &mut atoms);
+        let excluded = match field.tests() {
+            [Op::AnythingBut(excluded)] => self.excluded_atoms(path, excluded),
+            _ => None,
         };
-        if let [Op::AnythingBut(excluded)] = field.tests() {
-            match excluded {
-                AnythingBut::Texts(texts) => {
-                    kind = Kind::NotIn;
-                    let atoms = texts.iter().map(|text| self.atoms.add_text(path as usize, text));
-                    self.sets.extend(atoms);
-                }
-                AnythingBut::Numbers(numbers) => {
-                    kind = Kind::NotIn;
-                    let atoms = numbers.iter().map(|one| self.atoms.add_number(path as usize, one));
-                    self.sets.extend(atoms);
-                }
-                AnythingBut::Prefixes(_)
-                | AnythingBut::Suffixes(_)
-                | AnythingBut::IgnoreCase(_)
-                | AnythingBut::Wildcards(_) => {}
-            }
-        }
-        let (start, end) = match kind {
-            Kind::Ops => self.add_ops(field.tests()),
-            Kind::One | Kind::In | Kind::NotIn => self.finish_set(start),
+        let (kind, mut atoms) = match (is_set, excluded) {
+            (true, _) => (IN, atoms),
+            (false, Some(excluded)) => (NOT_IN, excluded),
+            (false, None) => (OPS, Vec::new()),
         };
-        if kind == Kind::In && end - start == 1 {
-            kind = Kind::One;
-            let atom = self.sets.pop().unwrap_or(NO_ATOM);
-            return Check { path, ask, kind, start: atom, end: 0 };
+        atoms.sort_unstable();
+        atoms.dedup();
+        let start = self.ops.len() as u32;
+        if kind == OPS {
+            let tests = field.tests().iter().filter(|test| **test != Op::Exists(false));
+            self.ops.extend(tests.cloned());
         }
-        Check { path, ask, kind, start, end }
+        Draft {
+            path,
+            ask,
+            kind,
+            atoms,
+            ops: (start, self.ops.len() as u32),
+        }
     }
 
-    fn add_ops(&mut self, tests: &[Op]) -> (u32, u32) {
-        let start = self.ops.len() as u32;
-        self.ops.extend(tests.iter().filter(|test| **test != Op::Exists(false)).cloned());
-        (start, self.ops.len() as u32)
+    /// The atoms of plain values that must not be.
+    fn excluded_atoms(&mut self, path: LocalPath, excluded: &AnythingBut) -> Option<Vec<Atom>> {
+        let path = path as usize;
+        match excluded {
+            AnythingBut::Texts(texts) => {
+                Some(texts.iter().map(|text| self.atoms.add_text(path, text)).collect())
+            }
+            AnythingBut::Numbers(numbers) => {
+                Some(numbers.iter().map(|one| self.atoms.add_number(path, one)).collect())
+            }
+            AnythingBut::Prefixes(_)
+            | AnythingBut::Suffixes(_)
+            | AnythingBut::IgnoreCase(_)
+            | AnythingBut::Wildcards(_) => None,
+        }
     }
 
     /// Numbers the plain values among the tests; false when there are other tests too.
-    fn add_atoms(&mut self, path: LocalPath, tests: &[Op]) -> bool {
+    fn add_atoms(&mut self, path: LocalPath, tests: &[Op], atoms: &mut Vec<Atom>) -> bool {
         let mut is_set = true;
         for test in tests {
             let atom = match test {
@@ -323,24 +358,9 @@ impl Compiler<'_> {
                     continue;
                 }
             };
-            self.sets.push(atom);
+            atoms.push(atom);
         }
         is_set
-    }
-
-    /// Sorts what was added to the sets since `start` and keeps each atom once.
-    fn finish_set(&mut self, start: usize) -> (u32, u32) {
-        let set = &mut self.sets[start..];
-        set.sort_unstable();
-        let mut kept = 0;
-        for place in 0..set.len() {
-            if place == 0 || set[place] != set[kept - 1] {
-                set[kept] = set[place];
-                kept += 1;
-            }
-        }
-        self.sets.truncate(start + kept);
-        (start as u32, self.sets.len() as u32)
     }
 
     fn local(&mut self, path: &str) -> LocalPath {
@@ -356,4 +376,27 @@ impl Compiler<'_> {
         }
         *local
     }
+}
+
+/// Writes a check; many atoms go to the sets.
+fn write(draft: &Draft, words: &mut Vec<u32>, sets: &mut Vec<Atom>) {
+    let ask = match draft.ask {
+        Ask::Value => 0,
+        Ask::Either => 1,
+        Ask::Absence => 2,
+    };
+    let code = draft.kind | ask << 4;
+    if draft.kind != OPS && draft.atoms.len() <= ATOMS_INLINE_MAX {
+        words.extend([draft.path, code | (draft.atoms.len() as u32) << 8]);
+        words.extend(&draft.atoms);
+        return;
+    }
+    let run = if draft.kind == OPS {
+        draft.ops
+    } else {
+        let start = sets.len() as u32;
+        sets.extend(&draft.atoms);
+        (start, sets.len() as u32)
+    };
+    words.extend([draft.path, code | ELSEWHERE << 8, run.0, run.1]);
 }

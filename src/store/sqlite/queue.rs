@@ -149,14 +149,20 @@ fn settle_one(transaction: &mut Transaction<'_>, settlement: &Settlement) -> rus
             note_attempt(transaction, settlement)?;
             delay(transaction, lane, *due, Pending { failures: *failures, ..pending })?;
         }
-        End::DeadLetter { reason, detail, at } => {
+        End::DeadLetter {
+            reason,
+            detail,
+            at,
+            charged,
+        } => {
             note_attempt(transaction, settlement)?;
             let death = super::dead::Death {
                 reason,
                 detail: detail.as_deref(),
                 at: *at,
             };
-            super::dead::bury(transaction, lane, pending, &death)?;
+            let failures = pending.failures + u32::from(*charged);
+            super::dead::bury(transaction, lane, Pending { failures, ..pending }, &death)?;
         }
     }
     Ok(())
