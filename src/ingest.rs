@@ -9,6 +9,7 @@ mod offload;
 pub mod sweep;
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tracing::Span;
@@ -165,26 +166,45 @@ impl Ingest {
         members: Members,
         incoming: Option<&TraceContext>,
     ) -> Result<Vec<Verdict>, Error> {
+        let mut candidates = self.consider_all(bus_name, events, incoming)?;
+        let repeated = self.repeated(&candidates).await?;
+        let verdicts = if members == Members::Atomic && is_refused(&candidates, &repeated) {
+            self.withhold(candidates).await?
+        } else {
+            self.offload(&mut candidates).await?;
+            self.commit(candidates, repeated, members).await?
+        };
+        Ok(self.count(bus_name, verdicts))
+    }
+
+    /// Refuses the well-formed members of an atomic batch that holds malformed ones: says what else
+    /// is wrong with it, [`Refusal::Withheld`] for the good ones. Nothing is stored.
+    ///
+    /// # Errors
+    /// When there is no such bus, or the store fails.
+    pub async fn refuse(
+        &self,
+        bus_name: &str,
+        events: Vec<Event>,
+        incoming: Option<&TraceContext>,
+    ) -> Result<Vec<Verdict>, Error> {
+        let candidates = self.consider_all(bus_name, events, incoming)?;
+        let verdicts = self.withhold(candidates).await?;
+        Ok(self.count(bus_name, verdicts))
+    }
+
+    fn consider_all(
+        &self,
+        bus_name: &str,
+        events: Vec<Event>,
+        incoming: Option<&TraceContext>,
+    ) -> Result<Vec<Candidate>, Error> {
         let catalog = self.live.current();
         let bus = catalog
             .bus(bus_name)
             .ok_or_else(|| Error::UnknownBus(bus_name.to_owned()))?;
-        let mut candidates: Vec<Candidate> = events
-            .into_iter()
-            .map(|event| self.consider(&catalog, bus, event, incoming))
-            .collect();
-        let repeated = self.repeated(&candidates).await?;
-        if members == Members::Atomic && is_refused(&candidates, &repeated) {
-            let verdicts = candidates
-                .into_iter()
-                .zip(repeated)
-                .map(|(candidate, repeated)| withhold(candidate, repeated))
-                .collect();
-            return Ok(self.count(bus_name, verdicts));
-        }
-        self.offload(&mut candidates).await?;
-        let verdicts = self.commit(candidates, repeated, members).await?;
-        Ok(self.count(bus_name, verdicts))
+        let consider = |event| self.consider(&catalog, bus, event, incoming);
+        Ok(events.into_iter().map(consider).collect())
     }
 
     /// Validates and matches one event.
@@ -257,6 +277,30 @@ impl Ingest {
                 });
         }
         Ok(repeated)
+    }
+
+    /// The verdicts on a batch that is not stored: every member with something wrong says so, those
+    /// included that only the store would have found.
+    async fn withhold(&self, candidates: Vec<Candidate>) -> Result<Vec<Verdict>, Error> {
+        let identities = candidates.iter().map(|it| it.accept.identity).collect();
+        let known = self.store.find(identities).await?;
+        let mut within = HashMap::with_capacity(candidates.len());
+        let verdicts = candidates.into_iter().zip(known).map(|(candidate, known)| {
+            let Accept {
+                identity, content, ..
+            } = candidate.accept;
+            let earlier = within.insert(identity, content);
+            let refusal = match (known, earlier, candidate.refusal) {
+                (Some(known), _, _) if known.content == content => Refusal::Withheld,
+                (_, _, Some(refusal)) => refusal,
+                (Some(known), _, None) => Refusal::Conflict { seq: known.seq },
+                (None, Some(earlier), None) if earlier != content => Refusal::Conflict { seq: 0 },
+                (None, _, None) => Refusal::Withheld,
+            };
+            trace::record_error(&candidate.publish, refusal.reason());
+            Err(refusal)
+        });
+        Ok(verdicts.collect())
     }
 
     async fn commit(
@@ -354,13 +398,6 @@ fn is_refused(candidates: &[Candidate], repeated: &[Option<Receipt>]) -> bool {
         .iter()
         .zip(repeated)
         .any(|(candidate, repeated)| candidate.refusal.is_some() && repeated.is_none())
-}
-
-fn withhold(candidate: Candidate, repeated: Option<Receipt>) -> Verdict {
-    match (candidate.refusal, repeated) {
-        (Some(refusal), None) => Err(refusal),
-        _ => Err(Refusal::Withheld),
-    }
 }
 
 /// Matches an event and notes which rules lead to which targets.

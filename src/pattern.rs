@@ -87,11 +87,18 @@ impl Pattern {
     /// How large the pattern is.
     pub fn complexity(&self) -> Complexity {
         let count = |measure: fn(&Op) -> usize| {
-            self.fields.iter().map(move |field| field.tests.iter().map(measure).sum::<usize>())
+            self.fields
+                .iter()
+                .map(move |field| field.tests.iter().map(measure).sum::<usize>())
         };
         Complexity {
             conjunctions: self.conjunctions.len(),
-            fields: self.conjunctions.iter().map(|one| one.len()).max().unwrap_or(0),
+            fields: self
+                .conjunctions
+                .iter()
+                .map(|one| one.len())
+                .max()
+                .unwrap_or(0),
             values: count(Op::value_count).max().unwrap_or(0),
             stars: count(Op::star_count).sum(),
         }
@@ -119,7 +126,9 @@ impl Pattern {
         &'p self,
         conjunction: &'p Conjunction,
     ) -> impl Iterator<Item = &'p Field> {
-        conjunction.iter().map(|place| &self.fields[usize::from(*place)])
+        conjunction
+            .iter()
+            .map(|place| &self.fields[usize::from(*place)])
     }
 }
 

@@ -109,7 +109,8 @@ pub struct Schema {
     hash: ContentHash,
     validator: Validator,
     has_sensitive: bool,
-    is_deep: bool,
+    /// Longest chain of references and applicators at one place.
+    chain: usize,
 }
 
 impl Schema {
@@ -125,7 +126,6 @@ impl Schema {
         let built = on_deep_stack(|| build(&document, draft, options));
         let validator = built.ok_or(Error::Engine)??;
         let has_sensitive = sensitive::is_marked(&document);
-        let is_deep = chain > fan_out::SHALLOW_CHAIN_MAX;
         Ok(Self {
             text: text.to_owned(),
             document,
@@ -133,7 +133,7 @@ impl Schema {
             hash,
             validator,
             has_sensitive,
-            is_deep,
+            chain,
         })
     }
 
@@ -153,7 +153,7 @@ impl Schema {
     /// # Errors
     /// The violations.
     pub fn validate_value(&self, value: &Value) -> Result<(), Invalid> {
-        if self.is_deep {
+        if fan_out::needs_deep_stack(self.chain, value) {
             return on_deep_stack(|| self.judge(value)).unwrap_or_else(|| Err(Invalid::engine()));
         }
         self.judge(value)
@@ -173,7 +173,7 @@ impl Schema {
 
     /// Whether the schema takes `value`: the answer of [`Schema::validate_value`] without reasons.
     pub fn is_valid(&self, value: &Value) -> bool {
-        if self.is_deep {
+        if fan_out::needs_deep_stack(self.chain, value) {
             return on_deep_stack(|| self.validator.is_valid(value)).unwrap_or(false);
         }
         self.validator.is_valid(value)

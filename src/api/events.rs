@@ -147,6 +147,9 @@ async fn take(
                 .with("events_max", most))
         }
         Message::Batch(members) if how.partial => some(api, bus, members, incoming.as_ref()).await,
+        Message::Batch(members) if members.iter().any(Result::is_err) => {
+            none(api, bus, members, incoming.as_ref()).await
+        }
         message @ Message::Batch(_) => {
             let events = message.into_events().map_err(|error| Problem::from(&error))?;
             all(api, bus, events, incoming.as_ref()).await
@@ -208,6 +211,37 @@ async fn all(
     }
     let events: Vec<Accepted<'_>> = receipts.iter().map(Accepted::from).collect();
     Ok(edge::json(StatusCode::ACCEPTED, &json!({"events": events})))
+}
+
+/// Refuses a batch for its malformed members, and names with them whatever else is wrong in it.
+async fn none(
+    api: &Arc<Api>,
+    bus: &str,
+    members: Vec<Result<Event, event::Error>>,
+    incoming: Option<&TraceContext>,
+) -> Result<Response, Problem> {
+    let mut refused = Vec::new();
+    let (mut places, mut events) = (Vec::new(), Vec::new());
+    for (index, member) in members.into_iter().enumerate() {
+        match member {
+            Ok(event) => {
+                places.push(index);
+                events.push(event);
+            }
+            Err(error) => refused.push((index, Problem::from(&error))),
+        }
+    }
+    let verdicts = api.ingest.refuse(bus, events, incoming).await?;
+    for (_, problem) in &refused {
+        api.metrics.rejected(bus, problem.kind().slug());
+    }
+    for (index, verdict) in places.into_iter().zip(verdicts) {
+        match verdict {
+            Ok(_) | Err(crate::ingest::Refusal::Withheld) => {}
+            Err(refusal) => refused.push((index, Problem::from(&refusal))),
+        }
+    }
+    Ok(Problem::of_batch(refused).into_response())
 }
 
 async fn some(

@@ -68,10 +68,14 @@ pub enum Fault {
     #[error("Inside anything but list, start|null|boolean is not supported.")]
     AnythingButMember,
     /// Strings and numbers in one `anything-but` list.
-    #[error("Inside anything but list, either all values are number or string, mixed type is not supported")]
+    #[error(
+        "Inside anything but list, either all values are number or string, mixed type is not supported"
+    )]
     AnythingButMixed,
     /// Something other than strings inside `anything-but` with `equals-ignore-case`.
-    #[error("Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported.")]
+    #[error(
+        "Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."
+    )]
     AnythingButIgnoreCase,
     /// `numeric` without a list.
     #[error("Value of numeric must be an array.")]
@@ -152,7 +156,9 @@ pub enum Fault {
         word: String,
     },
     /// Too many `*`.
-    #[error("Rule is too complex - try using fewer wildcard characters or fewer repeating character sequences after a wildcard character")]
+    #[error(
+        "Rule is too complex - try using fewer wildcard characters or fewer repeating character sequences after a wildcard character"
+    )]
     TooManyStars {
         /// How many there are.
         found: usize,

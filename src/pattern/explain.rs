@@ -257,7 +257,11 @@ impl<'v> View<'v> {
             },
             _ => Reason::Present,
         };
-        describe(field, value.or_else(|| self.values(field).next()).as_ref(), reason)
+        describe(
+            field,
+            value.or_else(|| self.values(field).next()).as_ref(),
+            reason,
+        )
     }
 }
 
@@ -318,9 +322,7 @@ fn reason_of(test: &Op, value: &Value<'_>) -> Reason {
             .map_or(Reason::ValueDiffers, |test| reason_of(test, value)),
         (Op::Numeric(_), Value::Number(_)) => Reason::OutOfRange,
         (Op::Exact(scalar), _) if scalar.same_type(value) => match (scalar.text(), value) {
-            (Some(wanted), Value::Text(text)) if same_but_case(wanted, text) => {
-                Reason::CaseDiffers
-            }
+            (Some(wanted), Value::Text(text)) if same_but_case(wanted, text) => Reason::CaseDiffers,
             _ => Reason::ValueDiffers,
         },
         (Op::Prefix(head), Value::Text(text)) if fold::starts(head, text) => Reason::CaseDiffers,

@@ -164,7 +164,10 @@ impl Index {
     /// What the index holds.
     pub fn stats(&self) -> Stats {
         let sum = |count: fn(&Segment) -> usize| {
-            self.parts.iter().map(|part| count(&part.segment)).sum::<usize>()
+            self.parts
+                .iter()
+                .map(|part| count(&part.segment))
+                .sum::<usize>()
         };
         Stats {
             rules: self.parts.iter().map(|part| part.live).sum(),
@@ -180,7 +183,12 @@ impl Index {
 impl Part {
     /// The rules that are still there.
     fn rules(&self) -> impl Iterator<Item = (RuleId, Arc<Pattern>)> {
-        let all = self.segment.rules.iter().zip(&self.segment.patterns).enumerate();
+        let all = self
+            .segment
+            .rules
+            .iter()
+            .zip(&self.segment.patterns)
+            .enumerate();
         all.filter(|(slot, _)| !self.is_removed(*slot))
             .map(|(_, (id, pattern))| (*id, Arc::clone(pattern)))
     }

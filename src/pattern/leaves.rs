@@ -140,9 +140,10 @@ impl Leaves {
     /// The lists that lie in an element, the last one first.
     pub(crate) fn arrays_in(&self, element: u32) -> impl Iterator<Item = u32> {
         let known = |array: u32| (array != NONE).then_some(array);
-        std::iter::successors(known(self.elements[element as usize].last_array), move |array| {
-            known(self.arrays[*array as usize].earlier)
-        })
+        std::iter::successors(
+            known(self.elements[element as usize].last_array),
+            move |array| known(self.arrays[*array as usize].earlier),
+        )
     }
 
     /// The place of the last value at a path.

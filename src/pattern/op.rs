@@ -185,7 +185,11 @@ impl fmt::Display for Op {
             }
             Self::PrefixIgnoreCase(text) | Self::SuffixIgnoreCase(text) => {
                 let name = self.name();
-                write!(out, "{{\"{name}\":{{\"equals-ignore-case\":{}}}}}", Quoted(text))
+                write!(
+                    out,
+                    "{{\"{name}\":{{\"equals-ignore-case\":{}}}}}",
+                    Quoted(text)
+                )
             }
             Self::Wildcard(wildcard) => {
                 write!(out, "{{\"wildcard\":{}}}", Quoted(&wildcard.to_string()))

@@ -37,7 +37,12 @@ const RESERVED_IN_OR: [&str; 24] = [
 /// Reads a pattern.
 pub(crate) fn parse(text: &str, limits: &Limits) -> Result<Pattern, Error> {
     if text.len() > limits.text_bytes_max {
-        return Err(too_complex(0, "bytes of text", text.len(), limits.text_bytes_max));
+        return Err(too_complex(
+            0,
+            "bytes of text",
+            text.len(),
+            limits.text_bytes_max,
+        ));
     }
     let root = text::read(text, limits.depth_max)?;
     let Json::Object(members) = &root.value else {
@@ -76,7 +81,10 @@ fn finish(fields: Vec<Field>, conjunctions: Vec<Draft>) -> Pattern {
         }
     }
     let renumber = |draft: Draft| -> Conjunction {
-        draft.into_iter().map(|place| places[usize::from(place)]).collect()
+        draft
+            .into_iter()
+            .map(|place| places[usize::from(place)])
+            .collect()
     };
     Pattern {
         fields: kept.into(),
@@ -177,7 +185,12 @@ impl Reader<'_> {
             return Err(too_complex(node.start, "values in one field", values, max));
         }
         let place = u16::try_from(self.fields.len()).map_err(|_| {
-            too_complex(node.start, "fields", self.fields.len(), usize::from(u16::MAX))
+            too_complex(
+                node.start,
+                "fields",
+                self.fields.len(),
+                usize::from(u16::MAX),
+            )
         })?;
         self.fields.push(Field {
             path: path.into(),
@@ -189,7 +202,12 @@ impl Reader<'_> {
             self.set(conjunction, place);
             let fields = conjunction.len();
             if fields > fields_max {
-                return Err(too_complex(node.start, "fields that must all hold", fields, fields_max));
+                return Err(too_complex(
+                    node.start,
+                    "fields that must all hold",
+                    fields,
+                    fields_max,
+                ));
             }
         }
         Ok(())
@@ -226,10 +244,16 @@ impl Reader<'_> {
             let max = self.limits.conjunctions_max;
             let found = all.len() + conjunctions.len();
             if found > max {
-                return Err(at(too_complex(branch.start, "alternatives after $or is multiplied out", found, max)));
+                return Err(at(too_complex(
+                    branch.start,
+                    "alternatives after $or is multiplied out",
+                    found,
+                    max,
+                )));
             }
             let mut copies = conjunctions.clone();
-            self.object(branch, members, path, true, &mut copies).map_err(at)?;
+            self.object(branch, members, path, true, &mut copies)
+                .map_err(at)?;
             all.append(&mut copies);
         }
         *conjunctions = all;

@@ -231,7 +231,9 @@ fn first_word(key: &[u8]) -> u64 {
         (Some(first), Some(last)) => {
             u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
         }
-        _ => key.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        _ => key
+            .iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
     }
 }
 
@@ -239,7 +241,9 @@ fn first_word(key: &[u8]) -> u64 {
 fn has_dot(key: &[u8]) -> bool {
     let mut words = key.chunks_exact(8);
     let in_words = words.by_ref().any(|word| {
-        let word = word.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let word = word
+            .first_chunk::<8>()
+            .map_or(0, |bytes| u64::from_le_bytes(*bytes));
         scan::equal_bytes(word, b'.') != 0
     });
     in_words || words.remainder().contains(&b'.')

@@ -71,7 +71,10 @@ pub(crate) fn skip_container(bytes: &[u8], start: usize) -> Option<usize> {
 #[inline]
 pub(crate) fn word_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
-    while bytes.get(at).is_some_and(|byte| !ENDS_WORD[usize::from(*byte)]) {
+    while bytes
+        .get(at)
+        .is_some_and(|byte| !ENDS_WORD[usize::from(*byte)])
+    {
         at += 1;
     }
     at

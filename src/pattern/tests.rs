@@ -32,9 +32,23 @@ fn the_fold_of_a_letter_is_the_fold_of_its_spellings() {
 #[test]
 fn numbers_order_as_decimals() {
     let ordered = [
-        "-1e400", "-10.5", "-10", "-1e-7", "0", "1e-1000000000", "5e-324", "1e-7", "0.1",
-        "0.10000000000000000001", "1", "9007199254740993", "9007199254740993.5",
-        "12345678901234567890", "12345678901234567890.1", "1e400", "1e1000",
+        "-1e400",
+        "-10.5",
+        "-10",
+        "-1e-7",
+        "0",
+        "1e-1000000000",
+        "5e-324",
+        "1e-7",
+        "0.1",
+        "0.10000000000000000001",
+        "1",
+        "9007199254740993",
+        "9007199254740993.5",
+        "12345678901234567890",
+        "12345678901234567890.1",
+        "1e400",
+        "1e1000",
     ];
     for (low, one) in ordered.iter().enumerate() {
         for (high, other) in ordered.iter().enumerate() {
@@ -50,12 +64,20 @@ fn spellings_of_one_number_are_equal_and_hash_alike() {
         ["300", "3e2", "3.0E+2", "30000e-2", "0.3e3"],
         ["0", "-0", "0.0", "0e10", "-0.0e-7"],
         ["-1.5", "-15e-1", "-0.15e1", "-1.50", "-1500e-3"],
-        ["123456789012345678901", "1.23456789012345678901e20", "123456789012345678901.0",
-         "1234567890123456789010e-1", "0.123456789012345678901e21"],
+        [
+            "123456789012345678901",
+            "1.23456789012345678901e20",
+            "123456789012345678901.0",
+            "1234567890123456789010e-1",
+            "0.123456789012345678901e21",
+        ],
     ];
     for group in same {
         for other in group {
-            let (one, other) = (Number::read(group[0].as_bytes()), Number::read(other.as_bytes()));
+            let (one, other) = (
+                Number::read(group[0].as_bytes()),
+                Number::read(other.as_bytes()),
+            );
             assert_eq!(one, other);
             assert_eq!(one.hash(), other.hash());
         }
@@ -64,8 +86,22 @@ fn spellings_of_one_number_are_equal_and_hash_alike() {
 
 #[test]
 fn a_number_is_shown_as_a_number_that_equals_it() {
-    for text in ["0", "5", "-0.5", "1e21", "1e22", "123456.789", "1e-7", "0.000001", "-12e30"] {
+    for text in [
+        "0",
+        "5",
+        "-0.5",
+        "1e21",
+        "1e22",
+        "123456.789",
+        "1e-7",
+        "0.000001",
+        "-12e30",
+    ] {
         let shown = Number::read(text.as_bytes()).to_decimal().to_string();
-        assert_eq!(Number::read(shown.as_bytes()), Number::read(text.as_bytes()), "{shown}");
+        assert_eq!(
+            Number::read(shown.as_bytes()),
+            Number::read(text.as_bytes()),
+            "{shown}"
+        );
     }
 }

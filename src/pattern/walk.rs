@@ -173,7 +173,11 @@ impl Walker<'_> {
             at = scan::skip_space(self.bytes, at + 1);
             at = match child {
                 Some(node) => {
-                    let inner = Place { node, depth, ..place };
+                    let inner = Place {
+                        node,
+                        depth,
+                        ..place
+                    };
                     self.value(at, inner)?
                 }
                 None => self.skip(at)?,
@@ -213,7 +217,11 @@ impl Walker<'_> {
             } else {
                 place.element
             };
-            let inner = Place { element, depth, ..place };
+            let inner = Place {
+                element,
+                depth,
+                ..place
+            };
             at = self.value(at, inner)?;
             at = scan::skip_space(self.bytes, at);
             match self.bytes.get(at) {

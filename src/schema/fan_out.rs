@@ -15,9 +15,12 @@ pub(super) const VISITS_MAX: u64 = 20_000;
 /// Longest chain of references and applicators at one place of a value.
 pub(super) const CHAIN_MAX: usize = 256;
 
-/// Longest chain that validation may run on the caller's stack: at the JSON parser's 128 levels
-/// this stays far inside the 2 MiB of a runtime's thread.
-pub(super) const SHALLOW_CHAIN_MAX: usize = 12;
+/// Longest way that validation may go on the caller's stack: levels of data times the chain at
+/// each. In a debug build this stays far inside the 2 MiB of a runtime's thread.
+const SHALLOW_WAY_MAX: usize = 512;
+
+/// Deepest nesting that the JSON parser lets through.
+const DATA_DEPTH_MAX: usize = 128;
 
 const LIST_APPLICATORS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const MAP_APPLICATORS: [&str; 2] = ["dependentSchemas", "dependencies"];
@@ -56,6 +59,22 @@ pub(super) fn check(document: &Value) -> Result<usize, Error> {
         }
     }
     Ok(longest)
+}
+
+/// Whether judging `value` by a schema with that longest chain wants more stack than the caller's.
+pub(super) fn needs_deep_stack(chain: usize, value: &Value) -> bool {
+    // Plain schemas need no look at the data.
+    chain * DATA_DEPTH_MAX > SHALLOW_WAY_MAX && chain * depth(value) > SHALLOW_WAY_MAX
+}
+
+/// How deep arrays and objects nest, at least one.
+fn depth(value: &Value) -> usize {
+    let inner = match value {
+        Value::Object(members) => members.values().map(depth).max(),
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    };
+    1 + inner.unwrap_or(0)
 }
 
 /// `name` as a token of a JSON pointer (RFC 6901 §3).

@@ -85,7 +85,16 @@ fn bench_workload(folder: &Path) {
         .unwrap_or_default();
     println!(
         "{:<28} {:>7} {:>10} {:>9} {:>8} {:>7} {:>10} {:>7} {:>10} {:>7}  checked",
-        "rules", "number", "dak ev/s", "load ms", "B/rule", "allocs", "quamina", "ratio", "sonic-rs", "ratio"
+        "rules",
+        "number",
+        "dak ev/s",
+        "load ms",
+        "B/rule",
+        "allocs",
+        "quamina",
+        "ratio",
+        "sonic-rs",
+        "ratio"
     );
     let wanted = std::env::var("DAK_BENCH_ONLY").unwrap_or_default();
     for kind in ["orders", "geo"] {
@@ -110,7 +119,12 @@ fn rule_files(folder: &Path) -> Vec<PathBuf> {
         .expect("the workload's folder can be read")
         .map(|entry| entry.expect("the workload's folder can be read").path())
         .filter(|path| !path.ends_with("events.jsonl"))
-        .map(|path| (std::fs::metadata(&path).map_or(0, |found| found.len()), path))
+        .map(|path| {
+            (
+                std::fs::metadata(&path).map_or(0, |found| found.len()),
+                path,
+            )
+        })
         .collect();
     files.sort();
     files.into_iter().map(|(_, path)| path).collect()
@@ -122,7 +136,10 @@ fn bench_file(name: &str, path: &Path, events: &[&[u8]], expected: Option<&Expec
         .lines()
         .map(|line| {
             let rule: Rule = serde_json::from_str(line).expect("a line is a rule");
-            (rule.name[1..].parse().expect("rules are named r0, r1 …"), rule.pattern)
+            (
+                rule.name[1..].parse().expect("rules are named r0, r1 …"),
+                rule.pattern,
+            )
         })
         .collect();
     let mut dak = Dak::load(&rules);
@@ -190,7 +207,9 @@ impl Dak {
 
     fn count(&mut self, event: &[u8]) -> usize {
         let matched = self.index.matches(&Input::raw(event), &mut self.scratch);
-        matched.expect("no event of the workload reaches a limit").len()
+        matched
+            .expect("no event of the workload reaches a limit")
+            .len()
     }
 
     /// Counts matches, the workload's checksum over them, and allocations once warm.
@@ -226,7 +245,9 @@ impl Quamina {
     }
 
     fn count(&mut self, event: &[u8]) -> usize {
-        self.engine.matches_for_event(event).map_or(0, |found| found.len())
+        self.engine
+            .matches_for_event(event)
+            .map_or(0, |found| found.len())
     }
 }
 
@@ -314,15 +335,32 @@ fn mix(pair: u64) -> u64 {
 }
 
 fn check_small() {
-    let rules = [r#"{"a": ["x"]}"#, r#"{"a": [{"prefix": "y"}]}"#, r#"{"b": [{"numeric": [">", 3]}]}"#];
+    let rules = [
+        r#"{"a": ["x"]}"#,
+        r#"{"a": [{"prefix": "y"}]}"#,
+        r#"{"b": [{"numeric": [">", 3]}]}"#,
+    ];
     let rules: Vec<(RuleId, Box<RawValue>)> = (0..)
         .zip(rules)
-        .map(|(id, text)| (id, RawValue::from_string(text.into()).expect("a pattern is JSON")))
+        .map(|(id, text)| {
+            (
+                id,
+                RawValue::from_string(text.into()).expect("a pattern is JSON"),
+            )
+        })
         .collect();
     let mut dak = Dak::load(&rules);
     let mut quamina = Quamina::load(&rules).expect("quamina takes these rules");
-    for event in [r#"{"a": "x", "b": 4}"#, r#"{"a": "yes", "b": 2}"#, r#"{"b": 3}"#] {
-        assert_eq!(dak.count(event.as_bytes()), quamina.count(event.as_bytes()), "{event}");
+    for event in [
+        r#"{"a": "x", "b": 4}"#,
+        r#"{"a": "yes", "b": 2}"#,
+        r#"{"b": 3}"#,
+    ] {
+        assert_eq!(
+            dak.count(event.as_bytes()),
+            quamina.count(event.as_bytes()),
+            "{event}"
+        );
     }
     println!("a small workload matched; give the folder of the whole one for figures");
 }

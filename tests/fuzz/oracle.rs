@@ -80,7 +80,20 @@ pub enum Member {
 
 const KEYS: [&str; 7] = ["a", "b", "c", "d", "a.b", "b.c", "c.a"];
 const TEXTS: [&str; 14] = [
-    "", "a", "b", "ab", "aB", "Ab", "abc", "ba", "a*b", "xaby", "abcabcabc", "ab-12", "É", "éa",
+    "",
+    "a",
+    "b",
+    "ab",
+    "aB",
+    "Ab",
+    "abc",
+    "ba",
+    "a*b",
+    "xaby",
+    "abcabcabc",
+    "ab-12",
+    "É",
+    "éa",
 ];
 const PIECES: [&str; 8] = ["", "a", "b", "ab", "B", "bc", "é", "-1"];
 const WILDCARDS: [&str; 9] = ["*", "a*", "*b", "*a*", "a*b", "ab", "*ab*c*", "", "*-1*"];
@@ -108,7 +121,11 @@ fn value(choices: &mut Choices<'_>, depth: usize) -> Json {
         3 => Json::Text(choices.pick(&["a", "b"]).to_owned()),
         4 => [Json::Null, Json::Bool(true), Json::Bool(false)][choices.below(3)].clone(),
         5 | 6 => object(choices, depth),
-        _ => Json::List((0..choices.below(4)).map(|_| value(choices, depth + 1)).collect()),
+        _ => Json::List(
+            (0..choices.below(4))
+                .map(|_| value(choices, depth + 1))
+                .collect(),
+        ),
     }
 }
 
@@ -140,7 +157,9 @@ fn test(choices: &mut Choices<'_>) -> Test {
     let text = |choices: &mut Choices<'_>| choices.pick(&TEXTS).to_owned();
     let piece = |choices: &mut Choices<'_>| choices.pick(&PIECES).to_owned();
     let some = |choices: &mut Choices<'_>, from: &[&str]| -> Vec<String> {
-        (0..=choices.below(2)).map(|_| choices.pick(from).to_owned()).collect()
+        (0..=choices.below(2))
+            .map(|_| choices.pick(from).to_owned())
+            .collect()
     };
     match choices.below(18) {
         0..=2 => Test::Is(Json::Text(text(choices))),
@@ -163,9 +182,8 @@ fn test(choices: &mut Choices<'_>) -> Test {
 }
 
 fn numeric(choices: &mut Choices<'_>) -> Test {
-    let bound = |choices: &mut Choices<'_>| {
-        (NUMBERS[choices.below(NUMBERS.len())], choices.below(2) == 0)
-    };
+    let bound =
+        |choices: &mut Choices<'_>| (NUMBERS[choices.below(NUMBERS.len())], choices.below(2) == 0);
     match choices.below(4) {
         0 => Test::Numeric(Some(bound(choices)), None),
         1 => Test::Numeric(None, Some(bound(choices))),
@@ -176,7 +194,10 @@ fn numeric(choices: &mut Choices<'_>) -> Test {
         _ => {
             let (low, inclusive) = bound(choices);
             let above = 1 + choices.below(20) as i64;
-            Test::Numeric(Some((low, inclusive)), Some((low + above, choices.below(2) == 0)))
+            Test::Numeric(
+                Some((low, inclusive)),
+                Some((low + above, choices.below(2) == 0)),
+            )
         }
     }
 }
@@ -254,8 +275,10 @@ pub fn pattern_text(members: &[Member], choices: &mut Choices<'_>) -> String {
             }
             Member::Fields(key, members) => format!("{key:?}:{}", pattern_text(members, choices)),
             Member::Or(branches) => {
-                let branches: Vec<String> =
-                    branches.iter().map(|branch| pattern_text(branch, choices)).collect();
+                let branches: Vec<String> = branches
+                    .iter()
+                    .map(|branch| pattern_text(branch, choices))
+                    .collect();
                 format!("\"$or\":[{}]", branches.join(","))
             }
         })
@@ -315,7 +338,11 @@ type Fields<'m> = Vec<(String, &'m [Test])>;
 
 fn expand<'m>(members: &'m [Member], above: &str, alternatives: &mut Vec<Fields<'m>>) {
     let join = |key: &str| {
-        if above.is_empty() { key.to_owned() } else { format!("{above}.{key}") }
+        if above.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{above}.{key}")
+        }
     };
     for member in members {
         match member {
@@ -369,7 +396,9 @@ impl<'e> Flat<'e> {
                     self.add(member, path, &chain);
                 }
             }
-            _ => self.leaves.push((path.unwrap_or_default().to_owned(), value, chain.to_vec())),
+            _ => self
+                .leaves
+                .push((path.unwrap_or_default().to_owned(), value, chain.to_vec())),
         }
     }
 
@@ -378,7 +407,12 @@ impl<'e> Flat<'e> {
         self.try_choices(0, &mut choice, fields)
     }
 
-    fn try_choices(&self, list: usize, choice: &mut Vec<Option<usize>>, fields: &Fields<'_>) -> bool {
+    fn try_choices(
+        &self,
+        list: usize,
+        choice: &mut Vec<Option<usize>>,
+        fields: &Fields<'_>,
+    ) -> bool {
         if list == self.lists.len() {
             return self.holds(choice, fields);
         }
@@ -390,10 +424,14 @@ impl<'e> Flat<'e> {
 
     fn holds(&self, choice: &[Option<usize>], fields: &Fields<'_>) -> bool {
         let is_chosen = |chain: &[(usize, usize)]| {
-            chain.iter().all(|(list, member)| choice[*list] == Some(*member))
+            chain
+                .iter()
+                .all(|(list, member)| choice[*list] == Some(*member))
         };
         let goes_with = |chain: &[(usize, usize)]| {
-            chain.iter().all(|(list, member)| choice[*list].is_none_or(|one| one == *member))
+            chain
+                .iter()
+                .all(|(list, member)| choice[*list].is_none_or(|one| one == *member))
         };
         // Elements are chosen by the values in them, so every chosen one has a passing value.
         let is_justified = choice.iter().enumerate().all(|(list, member)| {
@@ -401,7 +439,9 @@ impl<'e> Flat<'e> {
                 self.leaves.iter().any(|(path, value, chain)| {
                     chain.contains(&(list, member))
                         && is_chosen(chain)
-                        && fields.iter().any(|(field, tests)| field == path && passes(tests, value))
+                        && fields
+                            .iter()
+                            .any(|(field, tests)| field == path && passes(tests, value))
                 })
             })
         });
@@ -438,7 +478,9 @@ fn test_holds(test: &Test, value: &Json) -> bool {
         (Test::Wildcard(glob), Json::Text(text)) => globs(glob, text),
         (Test::Numeric(lower, upper), Json::Number(number)) => {
             lower.is_none_or(|(bound, inclusive)| *number > bound || inclusive && *number == bound)
-                && upper.is_none_or(|(bound, inclusive)| *number < bound || inclusive && *number == bound)
+                && upper.is_none_or(|(bound, inclusive)| {
+                    *number < bound || inclusive && *number == bound
+                })
         }
         (Test::NotTexts(texts), Json::Text(text)) => !texts.contains(text),
         (Test::NotNumbers(numbers), Json::Number(number)) => !numbers.contains(number),
@@ -451,7 +493,9 @@ fn test_holds(test: &Test, value: &Json) -> bool {
         (Test::NotIgnoreCase(texts), Json::Text(text)) => {
             !texts.iter().any(|one| lower(one) == lower(text))
         }
-        (Test::NotWildcard(globs_), Json::Text(text)) => !globs_.iter().any(|glob| globs(glob, text)),
+        (Test::NotWildcard(globs_), Json::Text(text)) => {
+            !globs_.iter().any(|glob| globs(glob, text))
+        }
         (
             Test::NotTexts(_)
             | Test::NotNumbers(_)

@@ -250,6 +250,65 @@ async fn malformed_members_of_a_batch_are_named_with_their_attributes() {
 }
 
 #[tokio::test]
+async fn all_kinds_of_bad_members_are_named_in_one_answer() {
+    let gateway = shop().await;
+    gateway
+        .http
+        .publish(&order("taken", json!({"amount": 0})))
+        .await
+        .ok();
+    let good = order("good", json!({"amount": 1}));
+    let bad = [
+        order("2", json!({})),
+        order("taken", json!({"amount": 9})),
+        order("good", json!({"amount": 2})),
+    ];
+    let named = |problem: &Value| -> Vec<(Value, Value)> {
+        let members = problem["members"].as_array().expect("members");
+        members
+            .iter()
+            .map(|m| (m["index"].clone(), m["reason"].clone()))
+            .collect()
+    };
+    let others = [
+        (json!(1), json!("schema-violation")),
+        (json!(2), json!("event-conflict")),
+        (json!(3), json!("event-conflict")),
+    ];
+    let mut batch = vec![good];
+    batch.extend(bad);
+    let problem = gateway
+        .http
+        .publish_batch(&batch)
+        .await
+        .problem(422, "schema-violation");
+    assert_eq!(named(&problem), others);
+
+    let mut without_id = order("x", json!({"amount": 1}));
+    without_id.as_object_mut().expect("an object").remove("id");
+    batch.push(without_id);
+    let problem = gateway
+        .http
+        .publish_batch(&batch)
+        .await
+        .problem(400, "malformed-event");
+    assert_eq!(problem["index"], 4);
+    assert_eq!(problem["attribute"], "id");
+    let mut all = vec![(json!(4), json!("missing_attribute"))];
+    all.extend(others);
+    assert_eq!(named(&problem), all);
+    assert_eq!(log_of(&gateway, "default").await.len(), 1);
+    for (reason, count) in [
+        ("malformed-event", 1.0),
+        ("schema-violation", 2.0),
+        ("event-conflict", 4.0),
+    ] {
+        let line = format!("dak_events_rejected_total{{bus=\"default\",reason=\"{reason}\"}}");
+        assert_eq!(gateway.metric(&line).await, count, "{reason}");
+    }
+}
+
+#[tokio::test]
 async fn a_partial_batch_stores_the_good_members_and_says_why_the_others_were_refused() {
     let gateway = shop().await;
     gateway

@@ -81,7 +81,10 @@ impl Affixes {
 }
 
 fn common_length(one: &[u8], other: &[u8]) -> usize {
-    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+    one.iter()
+        .zip(other)
+        .take_while(|(one, other)| one == other)
+        .count()
 }
 
 fn head(text: &[u8]) -> u64 {

@@ -56,9 +56,11 @@ impl Sweep {
         self.fields.clear();
         self.below.clear();
         self.elements.clear();
-        self.elements.resize(leaves.elements.len(), ElementState::default());
+        self.elements
+            .resize(leaves.elements.len(), ElementState::default());
         self.arrays.clear();
-        self.arrays.resize(leaves.arrays.len(), ArrayState::default());
+        self.arrays
+            .resize(leaves.arrays.len(), ArrayState::default());
     }
 
     /// Adds a field.

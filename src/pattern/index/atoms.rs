@@ -243,7 +243,11 @@ pub(crate) fn hash_text(text: &[u8]) -> u64 {
         product as u64 ^ (product >> 64) as u64
     };
     let mut hash = (text.len() as u64).wrapping_mul(ODD) ^ OTHER;
-    let last = match (text.last_chunk::<8>(), text.first_chunk::<4>(), text.last_chunk::<4>()) {
+    let last = match (
+        text.last_chunk::<8>(),
+        text.first_chunk::<4>(),
+        text.last_chunk::<4>(),
+    ) {
         (Some(last), _, _) => {
             let mut rest = text;
             while rest.len() > 8 {
@@ -256,7 +260,9 @@ pub(crate) fn hash_text(text: &[u8]) -> u64 {
         (None, Some(first), Some(last)) => {
             u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
         }
-        _ => text.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        _ => text
+            .iter()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte)),
     };
     fold(hash ^ last, OTHER)
 }

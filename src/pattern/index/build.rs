@@ -129,17 +129,14 @@ impl<'s> Builder<'s> {
     }
 
     /// Lists a conjunction under its most selective field.
-    fn list(
-        &self,
-        conjunction: u32,
-        used: &[LocalPath],
-        counts: &Counts,
-        draft: &mut Draft<'s>,
-    ) {
+    fn list(&self, conjunction: u32, used: &[LocalPath], counts: &Counts, draft: &mut Draft<'s>) {
         let checks = self.segment.conjunction(conjunction).1;
         let usable = |check: &Check<'s>| check.is_for_value() && !used.contains(&check.path);
         let cost = |check: &Check<'s>| self.cost(check, counts);
-        let best = checks.clone().filter(usable).min_by(|one, other| cost(one).total_cmp(&cost(other)));
+        let best = checks
+            .clone()
+            .filter(usable)
+            .min_by(|one, other| cost(one).total_cmp(&cost(other)));
         let mut entry = Entry {
             list: 0,
             guard_path: NO_GUARD,
@@ -190,7 +187,13 @@ impl<'s> Builder<'s> {
     }
 
     /// The keys that a check's tests are listed under.
-    fn keys(&self, check: &Check<'s>, counts: &Counts, keys: &mut Vec<Key<'s>>, draft: &mut Draft<'s>) {
+    fn keys(
+        &self,
+        check: &Check<'s>,
+        counts: &Counts,
+        keys: &mut Vec<Key<'s>>,
+        draft: &mut Draft<'s>,
+    ) {
         let path = check.path;
         let atoms = check.atoms();
         if !atoms.is_empty() {
@@ -237,7 +240,10 @@ impl<'s> Builder<'s> {
             Op::SuffixIgnoreCase(text) => TestKey::FoldedSuffix(folded(text)),
             Op::Cidr(block) => TestKey::Block(block.bits, block.first),
             Op::Wildcard(wildcard) => {
-                let rarest = counts.grams.get(&path).and_then(|grams| grams.rarest(wildcard));
+                let rarest = counts
+                    .grams
+                    .get(&path)
+                    .and_then(|grams| grams.rarest(wildcard));
                 match rarest {
                     Some(gram) => TestKey::Gram(gram),
                     None => return Key::Any(path),
@@ -247,9 +253,13 @@ impl<'s> Builder<'s> {
                 let best = tests
                     .iter()
                     .filter(|test| !matches!(test, Op::Wildcard(_) | Op::Exact(_)))
-                    .filter(|test| !matches!(test, Op::Numeric(range) if range.as_point().is_some()))
+                    .filter(
+                        |test| !matches!(test, Op::Numeric(range) if range.as_point().is_some()),
+                    )
                     .min_by(|one, other| op_cost(one, 1e6).total_cmp(&op_cost(other, 1e6)));
-                return best.map_or(Key::Any(path), |test| self.key_of(path, test, counts, draft));
+                return best.map_or(Key::Any(path), |test| {
+                    self.key_of(path, test, counts, draft)
+                });
             }
             Op::AnythingBut(_) | Op::Exists(_) => return Key::Any(path),
         };
@@ -354,12 +364,17 @@ impl<'s> Builder<'s> {
         if entries.len() <= LIST_LENGTH_MAX || path == NO_GUARD {
             return None;
         }
-        let mut conjunctions: Vec<u32> =
-            entries.iter().map(|entry| entry.conjunction & !MAY_REPEAT).collect();
+        let mut conjunctions: Vec<u32> = entries
+            .iter()
+            .map(|entry| entry.conjunction & !MAY_REPEAT)
+            .collect();
         conjunctions.sort_unstable();
         conjunctions.dedup();
         used.push(path);
-        let others = conjunctions.iter().filter(|one| self.has_other_field(**one, used)).count();
+        let others = conjunctions
+            .iter()
+            .filter(|one| self.has_other_field(**one, used))
+            .count();
         let is_worth_it = conjunctions.len() > LIST_LENGTH_MAX && others * 2 > conjunctions.len();
         let level = is_worth_it.then(|| self.level(&conjunctions, used));
         used.pop();
@@ -391,7 +406,10 @@ fn op_cost(op: &Op, all: f64) -> f64 {
             (Some(_), Some(_)) => 3.0 + all / 4.0,
             _ => 3.0 + all / 2.0,
         },
-        Op::AllOf(tests) => tests.iter().map(|test| op_cost(test, all)).fold(all, f64::min),
+        Op::AllOf(tests) => tests
+            .iter()
+            .map(|test| op_cost(test, all))
+            .fold(all, f64::min),
         Op::AnythingBut(_) | Op::Exists(_) => 4.0 + all,
     }
 }

@@ -39,9 +39,7 @@ impl GramCounts {
 
     /// The rarest run of a wildcard, longer ones first; none for a lone star.
     pub(crate) fn rarest(&self, wildcard: &Wildcard) -> Option<u64> {
-        grams_of(wildcard).min_by_key(|gram| {
-            (self.counts.get(gram), std::cmp::Reverse(gram >> 56))
-        })
+        grams_of(wildcard).min_by_key(|gram| (self.counts.get(gram), std::cmp::Reverse(gram >> 56)))
     }
 }
 
@@ -105,7 +103,9 @@ fn grams_of(wildcard: &Wildcard) -> impl Iterator<Item = u64> {
 
 /// The bytes, and their number in the highest byte, so that no run is zero.
 fn gram_of(window: &[u8]) -> u64 {
-    let bytes = window.iter().fold(0, |gram, byte| gram << 8 | u64::from(*byte));
+    let bytes = window
+        .iter()
+        .fold(0, |gram, byte| gram << 8 | u64::from(*byte));
     (window.len() as u64) << 56 | bytes
 }
 

@@ -147,7 +147,11 @@ impl Lists {
 
     /// Reads the beginning of a list, so that its memory is at hand when it is gone through.
     pub(crate) fn touch(&self, list: u32) -> u32 {
-        let later = self.words.get(list as usize + 15).copied().unwrap_or_default();
+        let later = self
+            .words
+            .get(list as usize + 15)
+            .copied()
+            .unwrap_or_default();
         self.words[list as usize] ^ later
     }
 
@@ -205,4 +209,3 @@ impl PathTests {
         size_of::<Self>() + texts + self.ranges.as_ref().map_or(0, Ranges::bytes)
     }
 }
-

@@ -33,7 +33,10 @@ impl Ranges {
     /// Calls `found` with the list of every range that holds `number`.
     pub(crate) fn each(&self, number: Number<'_>, found: &mut impl FnMut(u32)) {
         let begun = self.members.partition_point(|(range, _)| {
-            range.lower.as_ref().is_none_or(|bound| bound.value.as_number() <= number)
+            range
+                .lower
+                .as_ref()
+                .is_none_or(|bound| bound.value.as_number() <= number)
         });
         self.visit(number, (1, 0, self.members.len()), begun, found);
     }
@@ -54,7 +57,11 @@ impl Ranges {
             return;
         }
         let highest = &self.members[self.highest[node] as usize].0;
-        if highest.upper.as_ref().is_some_and(|bound| bound.value.as_number() < number) {
+        if highest
+            .upper
+            .as_ref()
+            .is_some_and(|bound| bound.value.as_number() < number)
+        {
             return;
         }
         if end - start == 1 {

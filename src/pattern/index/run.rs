@@ -105,7 +105,9 @@ impl Run<'_> {
             buffers.path_atoms.fill(PathAtom::default());
         }
         if buffers.path_atoms.len() < self.segment.paths.len() {
-            buffers.path_atoms.resize(self.segment.paths.len(), PathAtom::default());
+            buffers
+                .path_atoms
+                .resize(self.segment.paths.len(), PathAtom::default());
         }
         buffers.lists.clear();
         buffers.candidates.clear();
@@ -220,7 +222,8 @@ impl Run<'_> {
             next += 1;
             match segment.lists.get(list) {
                 Listed::Level(level) => {
-                    self.budget.spend(segment.levels[level as usize].paths.len() as u64)?;
+                    self.budget
+                        .spend(segment.levels[level as usize].paths.len() as u64)?;
                     self.level(level);
                 }
                 Listed::Groups(groups) => {
@@ -258,9 +261,15 @@ impl Run<'_> {
         let first = if group.guards.len() > GUARDS_SCANNED_MAX {
             group.guards.partition_point(|guard| *guard < atom)
         } else {
-            group.guards.iter().take_while(|guard| **guard < atom).count()
+            group
+                .guards
+                .iter()
+                .take_while(|guard| **guard < atom)
+                .count()
         };
-        let guards = group.guards[first..].iter().zip(&group.conjunctions[first..]);
+        let guards = group.guards[first..]
+            .iter()
+            .zip(&group.conjunctions[first..]);
         for (_, conjunction) in guards.take_while(|(guard, _)| **guard == atom) {
             buffers.repeats |= conjunction & MAY_REPEAT != 0;
             buffers.candidates.push(conjunction & !MAY_REPEAT);
@@ -274,7 +283,9 @@ impl Run<'_> {
             candidates.dedup();
         }
         // Reading them all first lets the memory of one be fetched while another's is.
-        let touched = candidates.iter().fold(0, |sum, one| sum ^ self.segment.touch(*one));
+        let touched = candidates
+            .iter()
+            .fold(0, |sum, one| sum ^ self.segment.touch(*one));
         std::hint::black_box(touched);
         let mut outcome = Ok(());
         for conjunction in &candidates {
@@ -419,7 +430,9 @@ impl Run<'_> {
         let mut sweep = std::mem::take(&mut self.buffers.sweep);
         sweep.begin(self.leaves);
         let outcome = self
-            .each_value(checks.clone(), |entry| sweep.add(entry.element, entry.field, entry.passes))
+            .each_value(checks.clone(), |entry| {
+                sweep.add(entry.element, entry.field, entry.passes)
+            })
             .map(|()| {
                 for (place, check) in checks.clone().enumerate() {
                     let path = self.segment.paths[check.path as usize];

@@ -96,7 +96,11 @@ impl<'s> Iterator for Checks<'s> {
         let (head, rest) = self.words.split_first_chunk::<2>()?;
         let [path, code] = *head;
         let count = code >> 8;
-        let length = if count == ELSEWHERE { 2 } else { count as usize };
+        let length = if count == ELSEWHERE {
+            2
+        } else {
+            count as usize
+        };
         let (operand, rest) = rest.split_at_checked(length)?;
         self.words = rest;
         Some(Check {
@@ -208,7 +212,11 @@ impl Segment {
     /// Reads the beginning of a conjunction, so that its memory is at hand when it is checked.
     #[inline]
     pub(crate) fn touch(&self, number: u32) -> u32 {
-        let later = self.words.get(number as usize + 15).copied().unwrap_or_default();
+        let later = self
+            .words
+            .get(number as usize + 15)
+            .copied()
+            .unwrap_or_default();
         self.words[number as usize] ^ later
     }
 
@@ -228,7 +236,10 @@ impl Segment {
 
     /// The number of a rule among those here.
     pub(crate) fn slot(&self, rule: RuleId) -> Option<Slot> {
-        self.rules.binary_search(&rule).ok().map(|slot| slot as Slot)
+        self.rules
+            .binary_search(&rule)
+            .ok()
+            .map(|slot| slot as Slot)
     }
 
     /// Heap bytes, about, the patterns not counted.
@@ -310,7 +321,10 @@ impl Compiler<'_> {
         atoms.dedup();
         let start = self.ops.len() as u32;
         if kind == OPS {
-            let tests = field.tests().iter().filter(|test| **test != Op::Exists(false));
+            let tests = field
+                .tests()
+                .iter()
+                .filter(|test| **test != Op::Exists(false));
             self.ops.extend(tests.cloned());
         }
         Draft {
@@ -326,12 +340,18 @@ impl Compiler<'_> {
     fn excluded_atoms(&mut self, path: LocalPath, excluded: &AnythingBut) -> Option<Vec<Atom>> {
         let path = path as usize;
         match excluded {
-            AnythingBut::Texts(texts) => {
-                Some(texts.iter().map(|text| self.atoms.add_text(path, text)).collect())
-            }
-            AnythingBut::Numbers(numbers) => {
-                Some(numbers.iter().map(|one| self.atoms.add_number(path, one)).collect())
-            }
+            AnythingBut::Texts(texts) => Some(
+                texts
+                    .iter()
+                    .map(|text| self.atoms.add_text(path, text))
+                    .collect(),
+            ),
+            AnythingBut::Numbers(numbers) => Some(
+                numbers
+                    .iter()
+                    .map(|one| self.atoms.add_number(path, one))
+                    .collect(),
+            ),
             AnythingBut::Prefixes(_)
             | AnythingBut::Suffixes(_)
             | AnythingBut::IgnoreCase(_)

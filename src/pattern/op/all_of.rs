@@ -21,7 +21,9 @@ pub(crate) fn parse(node: &Node<'_>, limits: &Limits) -> Result<Op, Error> {
     let tests: Result<Box<[Op]>, Error> = members
         .iter()
         .enumerate()
-        .map(|(index, member)| parse_member(member, limits).map_err(|error| error.under(&index.to_string())))
+        .map(|(index, member)| {
+            parse_member(member, limits).map_err(|error| error.under(&index.to_string()))
+        })
         .collect();
     Ok(Op::AllOf(tests?))
 }

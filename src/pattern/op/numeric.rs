@@ -134,8 +134,7 @@ pub(crate) fn parse_comparable(node: &Node<'_>, text: &str) -> Result<Decimal, E
     let comparable = number.is_zero()
         || (double.is_finite()
             && double.abs() >= SMALLEST
-            && (!number.is_integral()
-                || Number::read(shortest.as_bytes()) == number.as_number()));
+            && (!number.is_integral() || Number::read(shortest.as_bytes()) == number.as_number()));
     if comparable {
         Ok(number)
     } else {

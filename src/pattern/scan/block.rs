@@ -34,7 +34,9 @@ struct Masks {
 fn masks_by_loop(block: &[u8; BLOCK]) -> Masks {
     let mask = |is_wanted: fn(u8) -> bool| {
         let bits = block.iter().enumerate();
-        bits.fold(0, |mask, (place, byte)| mask | u64::from(is_wanted(*byte)) << place)
+        bits.fold(0, |mask, (place, byte)| {
+            mask | u64::from(is_wanted(*byte)) << place
+        })
     };
     Masks {
         quotes: mask(|byte| byte == b'"'),
@@ -55,11 +57,7 @@ struct State {
 }
 
 #[inline(always)]
-fn skip_with(
-    bytes: &[u8],
-    start: usize,
-    masks: impl Fn(&[u8; BLOCK]) -> Masks,
-) -> Option<usize> {
+fn skip_with(bytes: &[u8], start: usize, masks: impl Fn(&[u8; BLOCK]) -> Masks) -> Option<usize> {
     let mut state = State::default();
     let mut at = start;
     while let Some(block) = bytes.get(at..)?.first_chunk::<BLOCK>() {
@@ -145,8 +143,8 @@ mod x86 {
     //! which must know that the processor has the instructions.
 
     use std::arch::x86_64::{
-        __m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
-        _mm256_set_epi64x,
+        __m256i, _mm256_cmpeq_epi8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set_epi64x,
+        _mm256_set1_epi8,
     };
 
     use super::{BLOCK, Masks, skip_with};
@@ -167,7 +165,8 @@ mod x86 {
         let low = load(block, 0);
         let high = load(block, 32);
         let spaces = _mm256_set1_epi8(0x20);
-        let (low_folded, high_folded) = (_mm256_or_si256(low, spaces), _mm256_or_si256(high, spaces));
+        let (low_folded, high_folded) =
+            (_mm256_or_si256(low, spaces), _mm256_or_si256(high, spaces));
         Masks {
             quotes: equal(low, high, b'"'),
             backslashes: equal(low, high, b'\\'),

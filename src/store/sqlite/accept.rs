@@ -97,10 +97,11 @@ fn accept_one(transaction: &mut Transaction<'_>, event: Accept) -> rusqlite::Res
         .execute(params![event.identity, seq])?;
     enqueue(transaction, seq, &event.facts)?;
     if event.facts.rules.is_empty() {
+        let at = (event.accepted_at, seq);
         transaction
             .state
             .unmatched
-            .add(bus, &event.event, event.accepted_at, seq);
+            .add(transaction.connection, bus, &event.event, at)?;
     }
     Ok(Accepted::New { seq })
 }
@@ -178,9 +179,17 @@ impl UnmatchedGroups {
         })
     }
 
-    fn add(&mut self, bus: i64, event: &Event, at: Millis, seq: Seq) {
-        let key = if self.known + self.groups.len() < GROUPS_MAX {
-            (bus, event.source().to_owned(), event.event_type().to_owned())
+    fn add(
+        &mut self,
+        connection: &rusqlite::Connection,
+        bus: i64,
+        event: &Event,
+        (at, seq): (Millis, Seq),
+    ) -> rusqlite::Result<()> {
+        let own = (bus, event.source().to_owned(), event.event_type().to_owned());
+        let has_room = self.known + self.groups.len() < GROUPS_MAX;
+        let key = if has_room || self.groups.contains_key(&own) || is_kept(connection, &own)? {
+            own
         } else {
             (bus, OTHER.to_owned(), OTHER.to_owned())
         };
@@ -194,12 +203,23 @@ impl UnmatchedGroups {
         group.first_seen = group.first_seen.min(at);
         group.last_seen = group.last_seen.max(at);
         group.sample = seq;
+        Ok(())
     }
 
     /// Forgets what the ended transaction gathered.
     pub fn clear(&mut self) {
         self.groups.clear();
     }
+}
+
+/// Whether a group has its row already; only asked when there is no room for another one.
+fn is_kept(
+    connection: &rusqlite::Connection,
+    (bus, source, event_type): &(i64, String, String),
+) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT 1 FROM unmatched WHERE bus = ?1 AND source = ?2 AND type = ?3")?
+        .exists(params![bus, source, event_type])
 }
 
 /// Adds the transaction's unmatched events to their groups.

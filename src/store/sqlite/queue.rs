@@ -71,7 +71,7 @@ pub(super) async fn ready(
         .collect()
 }
 
-/// Delayed deliveries due by `now`, and when the first of the others is due.
+/// Delayed deliveries due by `now`, at most `limit`, and when the first of the others is due.
 pub(super) async fn due(
     reads: &SqlitePool,
     lane: LaneId,
@@ -88,7 +88,7 @@ pub(super) async fn due(
     let mut found = Due::default();
     for row in &rows {
         let due: Millis = row.try_get(0)?;
-        if due > now {
+        if due > now || found.rows.len() as u64 >= u64::from(limit) {
             found.next = Some(due);
             break;
         }

@@ -15,7 +15,9 @@ use oracle::Choices;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut choices = Choices::from_bytes(bytes);
-    let members: Vec<_> = (0..1 + choices.below(6)).map(|_| oracle::pattern(&mut choices)).collect();
+    let members: Vec<_> = (0..1 + choices.below(6))
+        .map(|_| oracle::pattern(&mut choices))
+        .collect();
     let rules: Vec<(RuleId, Arc<Pattern>)> = (0..)
         .zip(&members)
         .filter_map(|(id, members)| {
@@ -33,11 +35,24 @@ fuzz_target!(|bytes: &[u8]| {
         let text = oracle::event_text(&event, &mut choices);
         let input = Input::raw(text.as_bytes());
         let matched = index.matches(&input, &mut scratch).expect("small").to_vec();
-        assert_eq!(matched, changed.matches(&input, &mut scratch).expect("small"), "{text}");
+        assert_eq!(
+            matched,
+            changed.matches(&input, &mut scratch).expect("small"),
+            "{text}"
+        );
         for (id, pattern) in &rules {
             let expected = oracle::matches(&members[*id as usize], &event);
-            assert_eq!(matched.contains(id), expected, "{:?} {text}", members[*id as usize]);
-            assert_eq!(explain(pattern, &input).matched, expected, "{pattern:?} {text}");
+            assert_eq!(
+                matched.contains(id),
+                expected,
+                "{:?} {text}",
+                members[*id as usize]
+            );
+            assert_eq!(
+                explain(pattern, &input).matched,
+                expected,
+                "{pattern:?} {text}"
+            );
         }
     }
 });

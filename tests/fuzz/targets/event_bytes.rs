@@ -41,7 +41,11 @@ fuzz_target!(|bytes: &[u8]| {
     for (id, pattern) in (0u32..).zip(patterns) {
         // What is no JSON may end a walk in another place for other patterns.
         if bytes.len() < 4_096 && is_json(bytes) {
-            assert_eq!(matched.contains(&id), explain(pattern, &input).matched, "{id}");
+            assert_eq!(
+                matched.contains(&id),
+                explain(pattern, &input).matched,
+                "{id}"
+            );
         }
     }
 });

@@ -27,11 +27,20 @@ fuzz_target!(|text: &str| {
             Ok(pattern) => {
                 for field in pattern.leaves() {
                     assert!(text[field.offset()..].starts_with('['));
-                    let shown: Vec<String> = field.tests().iter().map(ToString::to_string).collect();
+                    let shown: Vec<String> =
+                        field.tests().iter().map(ToString::to_string).collect();
                     let again = format!("{{\"a\":[{}]}}", shown.join(","));
-                    let limits = Limits { text_bytes_max: usize::MAX, depth_max: 64, ..limits };
-                    let again = Pattern::parse_with(&again, &limits).expect("a shown test is correct");
-                    assert_eq!(again.leaves().next().map(|one| one.tests()), Some(field.tests()));
+                    let limits = Limits {
+                        text_bytes_max: usize::MAX,
+                        depth_max: 64,
+                        ..limits
+                    };
+                    let again =
+                        Pattern::parse_with(&again, &limits).expect("a shown test is correct");
+                    assert_eq!(
+                        again.leaves().next().map(|one| one.tests()),
+                        Some(field.tests())
+                    );
                 }
                 let pattern = Arc::new(pattern);
                 let index = Index::build([(0, Arc::clone(&pattern))]);
