@@ -3,8 +3,8 @@
 //! One file for each noun; [`problem`] makes HTTP of errors, [`auth`] checks keys. What happens to
 //! an event is `ingest`'s and `delivery`'s business.
 
-pub mod auth;
 mod apply;
+pub mod auth;
 mod blobs;
 mod buses;
 mod dead_letters;

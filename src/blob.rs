@@ -117,7 +117,10 @@ mod tests {
     async fn a_blob_survives_in_its_folder_until_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let blobs = Blobs::dir(folder.path()).expect("a blob store");
-        blobs.put("ab/cd", Bytes::from_static(b"large")).await.expect("kept");
+        blobs
+            .put("ab/cd", Bytes::from_static(b"large"))
+            .await
+            .expect("kept");
         let again = Blobs::dir(folder.path()).expect("the same blob store");
         assert_eq!(again.get("ab/cd").await.expect("found"), "large");
         assert_eq!(
@@ -125,7 +128,13 @@ mod tests {
             ["ab/cd"]
         );
         again.remove("ab/cd").await.expect("removed");
-        assert!(matches!(again.get("ab/cd").await, Err(Error::Missing { .. })));
-        again.remove("ab/cd").await.expect("removing twice is no error");
+        assert!(matches!(
+            again.get("ab/cd").await,
+            Err(Error::Missing { .. })
+        ));
+        again
+            .remove("ab/cd")
+            .await
+            .expect("removing twice is no error");
     }
 }

@@ -44,6 +44,8 @@ pub struct Catalog {
 pub struct Subject {
     pub versions: BTreeMap<u32, Arc<Schema>>,
     pub policy: Policy,
+    /// The highest number given to a version that was deleted since; 0 for none.
+    given: u32,
 }
 
 impl Catalog {
@@ -77,6 +79,9 @@ impl Catalog {
                 Part::Schema(schema) => {
                     let subject = subjects.entry(id.name.clone()).or_default();
                     subject.versions.insert(id.version, Arc::clone(schema));
+                }
+                Part::Number(number) => {
+                    subjects.entry(id.name.clone()).or_default().given = *number;
                 }
                 Part::Policy(policy) => {
                     subjects.entry(id.name.clone()).or_default().policy = policy.clone();
@@ -199,6 +204,13 @@ impl Subject {
         found.map(|(version, schema)| (*version, schema))
     }
 
+    /// The number of the next version; none is ever given twice.
+    #[must_use]
+    pub fn next_version(&self) -> u32 {
+        let newest = self.versions.last_key_value();
+        newest.map_or(0, |(version, _)| *version).max(self.given) + 1
+    }
+
     /// What happens to events that the schema refuses.
     #[must_use]
     pub fn mode(&self) -> Mode {
@@ -217,7 +229,7 @@ fn cross_check(
         match &document.part {
             Part::Rule(rule) => check_rule(document, rule, targets, buses, &mut findings),
             Part::Policy(policy) => check_policy(document, policy, subjects, &mut findings),
-            Part::Schema(_) | Part::Target(_) | Part::Bus(_) => {}
+            Part::Schema(_) | Part::Number(_) | Part::Target(_) | Part::Bus(_) => {}
         }
     }
     findings

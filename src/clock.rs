@@ -115,6 +115,9 @@ mod tests {
     #[test]
     fn instants_survive_their_text_form() {
         assert_eq!(rfc3339(1_700_000_000_123), "2023-11-14T22:13:20.123Z");
-        assert_eq!(parse_rfc3339("2023-11-14T22:13:20.123Z"), Some(1_700_000_000_123));
+        assert_eq!(
+            parse_rfc3339("2023-11-14T22:13:20.123Z"),
+            Some(1_700_000_000_123)
+        );
     }
 }

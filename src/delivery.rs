@@ -153,7 +153,9 @@ impl Deliveries {
         };
         for entry in gone {
             entry.stop.cancel();
-            self.context.metrics.forget_target(entry.target.name.as_str());
+            self.context
+                .metrics
+                .forget_target(entry.target.name.as_str());
         }
         Ok(())
     }
@@ -188,9 +190,7 @@ impl Deliveries {
                 self.tasks.spawn(worker.run(entry.stop.clone()));
             }
         }
-        self.entries
-            .write()
-            .insert(target.name.to_string(), entry);
+        self.entries.write().insert(target.name.to_string(), entry);
         Ok(())
     }
 
@@ -360,7 +360,9 @@ impl Deliveries {
             let depth = counts.ready + counts.delayed + counts.leased;
             metrics.queue_depth(&name, u64::try_from(depth).unwrap_or(0));
             metrics.dead_letters(&name, u64::try_from(counts.dead).unwrap_or(0));
-            let age = standing.oldest.map_or(0, |at| self.context.clock.now() - at);
+            let age = standing
+                .oldest
+                .map_or(0, |at| self.context.clock.now() - at);
             let age = Duration::from_millis(u64::try_from(age).unwrap_or(0));
             metrics.queue_oldest_age(&name, age);
             metrics.held(&name, "paused", standing.paused);

@@ -21,8 +21,8 @@ use crate::event::Event;
 use crate::pattern::Scratch;
 use crate::schema::Invalid;
 use crate::store::{self, Accept, Accepted, Facts, JudgedBy, Members, Seq, Store};
-use crate::telemetry::trace::{self, EventFacts, TraceContext};
 use crate::telemetry::Metrics;
+use crate::telemetry::trace::{self, EventFacts, TraceContext};
 
 /// Limits and addresses of the way in.
 #[derive(Debug, Clone)]
@@ -341,7 +341,13 @@ impl Ingest {
         let mut accepted = accepted.into_iter().zip(facts);
         let verdicts = verdicts
             .into_iter()
-            .map(|verdict| verdict.or_else(|| accepted.next().map(|(accepted, facts)| self.told(accepted, facts))))
+            .map(|verdict| {
+                verdict.or_else(|| {
+                    accepted
+                        .next()
+                        .map(|(accepted, facts)| self.told(accepted, facts))
+                })
+            })
             .map(|verdict| verdict.unwrap_or(Err(Refusal::Withheld)))
             .collect();
         Ok(verdicts)
@@ -413,7 +419,11 @@ fn find_rules(bus: &Bus, event: &Event, mut facts: Facts) -> Result<Facts, Refus
         facts.rules.push(rule.name.to_string());
         let at = u32::try_from(at).unwrap_or(u32::MAX);
         for (target, _) in &rule.targets {
-            match facts.targets.iter().position(|known| known == target.as_str()) {
+            match facts
+                .targets
+                .iter()
+                .position(|known| known == target.as_str())
+            {
                 Some(known) => facts.routes[known].push(at),
                 None => {
                     facts.targets.push(target.to_string());

@@ -120,7 +120,10 @@ fn read_targets(fields: &mut Fields<'_>) -> Vec<(Name, crate::document::Position
     fields.require("targets");
     let targets = fields.names("targets").unwrap_or_default();
     if targets.len() > TARGETS_MAX {
-        let message = format!("{} targets, of which a rule may name {TARGETS_MAX}", targets.len());
+        let message = format!(
+            "{} targets, of which a rule may name {TARGETS_MAX}",
+            targets.len()
+        );
         fields.fault("targets", message, None);
     }
     let mut unique: Vec<(Name, crate::document::Position)> = Vec::with_capacity(targets.len());

@@ -1,5 +1,6 @@
 //! Builds everything, serves until told to stop, and stops in order.
 
+use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,8 @@ use crate::telemetry::{self, Metrics};
 
 /// Wait after a connection could not be accepted, such as for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// The file whose lock says that a server uses the folder.
+const LOCK_FILE: &str = "dak.lock";
 /// Name under which the key that signs blob addresses is kept.
 const LINK_KEY: &str = "blob-address-key";
 
@@ -47,6 +50,11 @@ pub enum Error {
         folder: String,
         source: std::io::Error,
     },
+    /// Another process serves from the same folder.
+    #[error(
+        "another dak serves from {folder}; stop it, or give this one a folder of its own with --data-dir"
+    )]
+    InUse { folder: String },
     /// The database cannot be opened.
     #[error("the database cannot be opened")]
     Store(#[from] store::Error),
@@ -120,6 +128,8 @@ pub struct Running {
     /// The queues, for tests that drive them.
     pub deliveries: Arc<Deliveries>,
     store: Arc<dyn Store>,
+    /// Held while this process may write to the folder.
+    lock: File,
     stop: CancellationToken,
     serving: JoinHandle<()>,
     sweeping: JoinHandle<()>,
@@ -132,6 +142,7 @@ pub struct Running {
 /// When something cannot be opened.
 pub async fn start(mut config: Config, clock: Clock) -> Result<Running, Error> {
     let metrics = Arc::new(Metrics::new());
+    let lock = lock_folder(&config)?;
     let store = open_store(&config, &metrics).await?;
     let listener = TcpListener::bind(config.server.listen)
         .await
@@ -167,6 +178,7 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, Error> {
         address,
         deliveries: Arc::clone(&api.deliveries),
         store: Arc::clone(&api.store),
+        lock,
         stop,
         serving,
         sweeping,
@@ -174,19 +186,36 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, Error> {
     })
 }
 
-async fn open_store(config: &Config, metrics: &Arc<Metrics>) -> Result<Arc<dyn Store>, Error> {
+/// Makes the data folder and keeps other servers out of it: two writers would give one position in
+/// the log to two events. The system releases the lock when the process ends, however it ends.
+fn lock_folder(config: &Config) -> Result<File, Error> {
     let folder = &config.server.data_dir;
-    std::fs::create_dir_all(folder).map_err(|source| Error::Folder {
+    let unusable = |source| Error::Folder {
         folder: folder.display().to_string(),
         source,
-    })?;
+    };
+    std::fs::create_dir_all(folder).map_err(unusable)?;
+    let lock = File::create(folder.join(LOCK_FILE)).map_err(unusable)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(Error::InUse {
+            folder: folder.display().to_string(),
+        }),
+        Err(TryLockError::Error(source)) => Err(unusable(source)),
+    }
+}
+
+async fn open_store(config: &Config, metrics: &Arc<Metrics>) -> Result<Arc<dyn Store>, Error> {
     let options = sqlite::Options {
         commit_batch_max: config.store.commit_batch_max,
         on_commit: {
             let metrics = Arc::clone(metrics);
             Arc::new(move |commit| {
-                let events = usize::try_from(commit.events).unwrap_or(usize::MAX);
-                metrics.committed(events, Duration::from_secs_f64(commit.seconds));
+                // Commits of settlements alone say nothing about how events share commits.
+                if commit.events > 0 {
+                    let events = usize::try_from(commit.events).unwrap_or(usize::MAX);
+                    metrics.committed(events, Duration::from_secs_f64(commit.seconds));
+                }
             })
         },
     };
@@ -270,10 +299,13 @@ impl Running {
             tracing::error!("the listener broke off");
         }
         if !self.deliveries.finish(self.limit).await {
-            tracing::warn!("some sends did not finish in time; they are made again after the next start");
+            tracing::warn!(
+                "some sends did not finish in time; they are made again after the next start"
+            );
         }
         self.sweeping.abort();
         self.store.close().await;
+        drop(self.lock);
     }
 }
 
@@ -321,7 +353,10 @@ impl Edge {
             });
         }
         drop(listener);
-        if tokio::time::timeout(self.limit, graceful.shutdown()).await.is_err() {
+        if tokio::time::timeout(self.limit, graceful.shutdown())
+            .await
+            .is_err()
+        {
             tracing::warn!("some requests did not finish in time");
         }
     }

@@ -130,11 +130,18 @@ pub struct Accept {
 /// What became of one event handed to [`Store::accept`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Accepted {
-    New { seq: Seq },
+    New {
+        seq: Seq,
+    },
     /// The same identity and content came before.
-    Duplicate { seq: Seq, facts: Arc<Facts> },
+    Duplicate {
+        seq: Seq,
+        facts: Arc<Facts>,
+    },
     /// The same identity came before with other content; nothing is stored.
-    Conflict { seq: Seq },
+    Conflict {
+        seq: Seq,
+    },
     /// Another member of an atomic batch was in conflict, so nothing of the batch is stored.
     Withheld,
 }
@@ -237,7 +244,10 @@ pub struct Settlement {
 pub enum End {
     Delivered,
     /// Back to the queue, due at a time, with this many failures charged so far.
-    Retry { due: Millis, failures: u32 },
+    Retry {
+        due: Millis,
+        failures: u32,
+    },
     DeadLetter {
         reason: String,
         detail: Option<String>,
@@ -260,9 +270,16 @@ pub struct Lease {
 pub enum LeaseEnd {
     Acknowledge,
     /// Back to the queue, due at a time; charges no failure.
-    Release { due: Millis },
-    Renew { until: Millis },
-    Reject { reason: String, detail: Option<String> },
+    Release {
+        due: Millis,
+    },
+    Renew {
+        until: Millis,
+    },
+    Reject {
+        reason: String,
+        detail: Option<String>,
+    },
 }
 
 /// Counts of one lane, kept without counting rows.
@@ -355,8 +372,12 @@ pub trait Store: Send + Sync + 'static {
     /// The lane of a target, made on first use.
     async fn lane(&self, target: String) -> Result<LaneState, Error>;
     /// Switches a lane: paused by a person, disabled with a reason by dak.
-    async fn switch_lane(&self, lane: LaneId, paused: bool, disabled: Option<String>)
-    -> Result<(), Error>;
+    async fn switch_lane(
+        &self,
+        lane: LaneId,
+        paused: bool,
+        disabled: Option<String>,
+    ) -> Result<(), Error>;
     /// Removes a lane and everything waiting in it; says how many deliveries were dropped.
     async fn drop_lane(&self, lane: LaneId) -> Result<u64, Error>;
     /// Ready deliveries above `after`, in order.

@@ -152,9 +152,10 @@ impl Target {
     pub async fn send(&self, senders: &Senders, request: Request<'_>) -> Outcome {
         match &self.kind {
             Kind::Webhook(pushed) => send_webhook(&pushed.to, senders, request).await,
-            Kind::Pull(_) => {
-                Outcome::failed(Cause::Connect, "consumers of a pull target come by themselves")
-            }
+            Kind::Pull(_) => Outcome::failed(
+                Cause::Connect,
+                "consumers of a pull target come by themselves",
+            ),
         }
     }
 

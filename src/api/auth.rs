@@ -58,7 +58,10 @@ pub fn mint(name: &str, scopes: &[Scope], bus: Option<String>, now: Millis) -> (
     let key = Key {
         name: name.to_owned(),
         digest: digest(&text),
-        scopes: scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+        scopes: scopes
+            .iter()
+            .map(|scope| scope.as_str().to_owned())
+            .collect(),
         bus,
         created_at: now,
     };
@@ -134,7 +137,12 @@ impl Keys {
     ///
     /// # Errors
     /// The 401 or 403 to answer.
-    pub fn check(&self, headers: &HeaderMap, scope: Scope, bus: Option<&str>) -> Result<(), Problem> {
+    pub fn check(
+        &self,
+        headers: &HeaderMap,
+        scope: Scope,
+        bus: Option<&str>,
+    ) -> Result<(), Problem> {
         match (self.only_bus(headers, scope)?, bus) {
             (Some(only), Some(bus)) if only != bus => Err(only_for(&only)),
             (Some(only), None) if scope == Scope::Admin => Err(only_for(&only)),

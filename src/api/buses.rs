@@ -46,7 +46,10 @@ pub(super) async fn show(
     api.keys.check(&headers, Scope::Admin, Some(&name))?;
     match api.live.current().bus(&name) {
         Some(bus) => Ok(edge::json(StatusCode::OK, &shown(bus))),
-        None => Err(Problem::new(Kind::UnknownBus, format!("there is no bus `{name}`"))),
+        None => Err(Problem::new(
+            Kind::UnknownBus,
+            format!("there is no bus `{name}`"),
+        )),
     }
 }
 

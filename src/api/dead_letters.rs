@@ -36,7 +36,11 @@ pub(super) struct Which {
 
 impl Which {
     fn filter(self, limit: u32) -> Result<DeadFilter, Problem> {
-        if self.ids.as_ref().is_some_and(|ids| ids.len() > COUNT_MAX as usize) {
+        if self
+            .ids
+            .as_ref()
+            .is_some_and(|ids| ids.len() > COUNT_MAX as usize)
+        {
             let detail = format!("at most {COUNT_MAX} ids");
             return Err(Problem::new(Kind::InvalidRequest, detail));
         }
@@ -113,7 +117,13 @@ pub(super) async fn list(
     let events = events_of(&api, &dead).await?;
     let dead_letters = dead
         .iter()
-        .map(|dead| letter(dead, events.iter().find(|event| event.seq == dead.seq), false))
+        .map(|dead| {
+            letter(
+                dead,
+                events.iter().find(|event| event.seq == dead.seq),
+                false,
+            )
+        })
         .collect();
     Ok(edge::json(StatusCode::OK, &Letters { dead_letters }))
 }
@@ -141,7 +151,10 @@ pub(super) async fn show(
     };
     let dead = api.store.dead_letters(filter).await?;
     let Some(dead) = dead.first() else {
-        return Err(Problem::new(Kind::NotFound, format!("there is no dead letter {id}")));
+        return Err(Problem::new(
+            Kind::NotFound,
+            format!("there is no dead letter {id}"),
+        ));
     };
     let mut stored = events_of(&api, std::slice::from_ref(dead)).await?.pop();
     if let Some(stored) = &mut stored
@@ -149,7 +162,10 @@ pub(super) async fn show(
     {
         stored.event = whole;
     }
-    Ok(edge::json(StatusCode::OK, &letter(dead, stored.as_ref(), true)))
+    Ok(edge::json(
+        StatusCode::OK,
+        &letter(dead, stored.as_ref(), true),
+    ))
 }
 
 /// Puts dead letters back into their queues, due now and with a clean slate.
@@ -171,7 +187,8 @@ pub(super) async fn redrive(
         .iter()
         .map(|(target, count)| json!({"target": target, "count": count}))
         .collect();
-    api.deliveries.expect(moved.into_iter().map(|(target, _)| target));
+    api.deliveries
+        .expect(moved.into_iter().map(|(target, _)| target));
     let answer = json!({"redriven": redriven, "targets": targets});
     Ok(edge::json(StatusCode::OK, &answer))
 }

@@ -99,14 +99,22 @@ impl Api {
                 parts.extend_from_slice(&chunk);
             }
         }
-        let bytes = if parts.is_empty() { whole } else { parts.into() };
+        let bytes = if parts.is_empty() {
+            whole
+        } else {
+            parts.into()
+        };
         Ok(Taken { bytes, _room: room })
     }
 
     /// Reads a JSON body; an empty one stands for `{}`.
     pub(super) async fn read_json<T: DeserializeOwned>(&self, body: Body) -> Result<T, Problem> {
         let taken = self.read_body(body).await?;
-        let text: &[u8] = if taken.bytes.is_empty() { b"{}" } else { &taken.bytes };
+        let text: &[u8] = if taken.bytes.is_empty() {
+            b"{}"
+        } else {
+            &taken.bytes
+        };
         serde_json::from_slice(text)
             .map_err(|error| Problem::new(Kind::InvalidRequest, format!("the body: {error}")))
     }
@@ -144,7 +152,10 @@ impl Room {
 
     /// Grows the share to `bytes`.
     fn make(&mut self, bytes: usize) -> Result<(), Problem> {
-        let held = self.held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let held = self
+            .held
+            .as_ref()
+            .map_or(0, OwnedSemaphorePermit::num_permits);
         let more = bytes.div_ceil(ROOM_UNIT).saturating_sub(held);
         if more == 0 {
             return Ok(());
@@ -191,12 +202,7 @@ pub(super) fn check_length(api: &Arc<Api>, headers: &axum::http::HeaderMap) -> R
 /// A JSON answer with a status.
 pub(super) fn json(status: StatusCode, value: &impl serde::Serialize) -> Response {
     match serde_json::to_vec(value) {
-        Ok(bytes) => (
-            status,
-            [(header::CONTENT_TYPE, "application/json")],
-            bytes,
-        )
-            .into_response(),
+        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
         Err(error) => {
             tracing::error!(%error, "an answer could not be written as JSON");
             Problem::new(Kind::Internal, "the answer could not be written").into_response()

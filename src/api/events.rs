@@ -107,7 +107,8 @@ async fn respond(
     let answer = match take(api, bus, how, request).await {
         Ok(answer) => answer,
         Err(problem) => {
-            api.metrics.rejected(known_bus(api, bus), problem.kind().slug());
+            api.metrics
+                .rejected(known_bus(api, bus), problem.kind().slug());
             problem.into_response()
         }
     };
@@ -133,7 +134,8 @@ async fn take(
     api.keys.check(&parts.headers, Scope::Publish, Some(bus))?;
     edge::check_length(api, &parts.headers)?;
     let taken = api.read_body(body).await?;
-    let message = binding::decode(&parts.headers, taken.bytes.clone()).map_err(|error| Problem::from(&error))?;
+    let message = binding::decode(&parts.headers, taken.bytes.clone())
+        .map_err(|error| Problem::from(&error))?;
     let incoming = TraceContext::from_headers(&parts.headers);
     match message {
         Message::Binary(event) | Message::Structured(event) => {
@@ -141,7 +143,10 @@ async fn take(
         }
         Message::Batch(members) if members.len() > api.options.batch_events_max => {
             let most = api.options.batch_events_max;
-            let detail = format!("the batch has {} events, of which {most} are taken", members.len());
+            let detail = format!(
+                "the batch has {} events, of which {most} are taken",
+                members.len()
+            );
             Err(Problem::new(Kind::TooLarge, detail)
                 .with("limit", "max_batch_events")
                 .with("events_max", most))
@@ -151,7 +156,9 @@ async fn take(
             none(api, bus, members, incoming.as_ref()).await
         }
         message @ Message::Batch(_) => {
-            let events = message.into_events().map_err(|error| Problem::from(&error))?;
+            let events = message
+                .into_events()
+                .map_err(|error| Problem::from(&error))?;
             all(api, bus, events, incoming.as_ref()).await
         }
     }
@@ -260,13 +267,17 @@ async fn some(
             }
             Err(error) => {
                 let problem = Problem::from(&error);
-                api.metrics.rejected(known_bus(api, bus), problem.kind().slug());
+                api.metrics
+                    .rejected(known_bus(api, bus), problem.kind().slug());
                 malformed.push(Some(problem));
             }
         }
     }
     let types: Vec<String> = events.iter().map(|e| e.event_type().to_owned()).collect();
-    let verdicts = api.ingest.accept(bus, events, Members::Each, incoming).await?;
+    let verdicts = api
+        .ingest
+        .accept(bus, events, Members::Each, incoming)
+        .await?;
     let mut verdicts = verdicts.into_iter().zip(types);
     let results: Vec<Value> = malformed
         .into_iter()
@@ -278,7 +289,10 @@ async fn some(
             },
         })
         .collect();
-    Ok(edge::json(StatusCode::MULTI_STATUS, &json!({"events": results})))
+    Ok(edge::json(
+        StatusCode::MULTI_STATUS,
+        &json!({"events": results}),
+    ))
 }
 
 fn result(api: &Api, bus: &str, verdict: &Verdict, event_type: &str) -> Value {
@@ -368,7 +382,10 @@ async fn find(
     let mut found = api.store.events(vec![seq]).await?;
     let Some(stored) = found.pop() else {
         api.keys.check(headers, Scope::Admin, None)?;
-        return Err(Problem::new(Kind::NotFound, format!("there is no event at {seq}")));
+        return Err(Problem::new(
+            Kind::NotFound,
+            format!("there is no event at {seq}"),
+        ));
     };
     api.keys.check(headers, Scope::Admin, Some(&stored.bus))?;
     Ok(stored)
@@ -397,7 +414,10 @@ pub(super) async fn explain(
     let rules = catalog.bus(&stored.bus).map_or(&[][..], |bus| bus.rules());
     let verdicts = shown::explained(rules, &event, only.rule.as_deref());
     if let Some(name) = only.rule.filter(|_| verdicts.is_empty()) {
-        return Err(Problem::new(Kind::NotFound, format!("there is no enabled rule `{name}`")));
+        return Err(Problem::new(
+            Kind::NotFound,
+            format!("there is no enabled rule `{name}`"),
+        ));
     }
     let matched: Vec<&Value> = verdicts
         .iter()

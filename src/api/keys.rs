@@ -62,8 +62,10 @@ pub(super) async fn create(
     let scopes = scopes
         .filter(|scopes| !scopes.is_empty())
         .ok_or_else(|| invalid("`scopes` lists publish, consume or admin".into()))?;
-    if !api.keys.any() && !(scopes.contains(&Scope::Admin) && asked.bus.is_none()) {
-        let detail = "the first key must have the scope `admin` for every bus, or nobody could make another";
+    let makes_others = scopes.contains(&Scope::Admin) && asked.bus.is_none();
+    if !api.keys.any() && !makes_others {
+        let detail =
+            "the first key must have the scope `admin` for every bus, or nobody could make another";
         return Err(invalid(detail.into()));
     }
     let (text, key) = auth::mint(name.as_str(), &scopes, asked.bus, api.clock.now());
@@ -87,6 +89,9 @@ pub(super) async fn remove(
     if api.keys.remove(&name).await? {
         Ok(StatusCode::NO_CONTENT.into_response())
     } else {
-        Err(Problem::new(Kind::NotFound, format!("there is no key `{name}`")))
+        Err(Problem::new(
+            Kind::NotFound,
+            format!("there is no key `{name}`"),
+        ))
     }
 }

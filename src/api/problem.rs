@@ -112,7 +112,10 @@ impl Problem {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut document = Map::new();
-        document.insert("type".into(), format!("{TYPE_BASE}{}", self.kind.slug()).into());
+        document.insert(
+            "type".into(),
+            format!("{TYPE_BASE}{}", self.kind.slug()).into(),
+        );
         document.insert("title".into(), self.kind.title().into());
         document.insert("status".into(), self.kind.status().as_u16().into());
         document.insert("detail".into(), self.detail.clone().into());
@@ -212,7 +215,10 @@ impl From<&ingest::Refusal> for Problem {
             Refusal::SchemaViolation { by, invalid } => {
                 let violations = serde_json::to_value(&invalid.violations).unwrap_or_default();
                 Self::new(Kind::SchemaViolation, detail)
-                    .with("schema", json!({"type": by.event_type, "version": by.version}))
+                    .with(
+                        "schema",
+                        json!({"type": by.event_type, "version": by.version}),
+                    )
                     .with("violation_count", invalid.count)
                     .with("violations", violations)
             }
@@ -259,10 +265,11 @@ impl From<ingest::Error> for Problem {
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
         match error {
-            store::Error::Overloaded { waiting } => {
-                Self::new(Kind::Overloaded, "more writes wait than may; come again shortly")
-                    .with("waiting", waiting)
-            }
+            store::Error::Overloaded { waiting } => Self::new(
+                Kind::Overloaded,
+                "more writes wait than may; come again shortly",
+            )
+            .with("waiting", waiting),
             store::Error::Closed => Self::new(Kind::Stopping, "the server is stopping"),
             store::Error::Database(source) => {
                 tracing::error!(error = %source, "the database failed a request");
@@ -282,7 +289,10 @@ impl From<blob::Error> for Problem {
             blob::Error::Missing { .. } => Self::new(Kind::NotFound, "the data is gone"),
             blob::Error::Backend(_) | blob::Error::Folder(_) => {
                 tracing::error!(error = %error, source = ?std::error::Error::source(&error), "the blob store failed a request");
-                Self::new(Kind::Unavailable, "the blob store did not answer; come again shortly")
+                Self::new(
+                    Kind::Unavailable,
+                    "the blob store did not answer; come again shortly",
+                )
             }
         }
     }
@@ -298,10 +308,11 @@ impl From<delivery::Error> for Problem {
             delivery::Error::NotPull { name, .. } => {
                 Self::new(Kind::NotPull, detail).with("target", name)
             }
-            delivery::Error::TooManyLeased { leased_max } => {
-                Self::new(Kind::TooManyLeased, format!("{detail}; settle some of them first"))
-                    .with("leased_max", leased_max)
-            }
+            delivery::Error::TooManyLeased { leased_max } => Self::new(
+                Kind::TooManyLeased,
+                format!("{detail}; settle some of them first"),
+            )
+            .with("leased_max", leased_max),
             delivery::Error::Stopping => Self::new(Kind::Stopping, detail),
             delivery::Error::Store(error) => error.into(),
         }

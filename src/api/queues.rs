@@ -66,11 +66,18 @@ pub(super) async fn receive(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    api.keys.check_queue(&headers, &target, &api.live.current())?;
+    api.keys
+        .check_queue(&headers, &target, &api.live.current())?;
     let ask: Ask = api.read_json(body).await?;
     let ask = Receive {
         events_max: within("max_events", ask.max_events, 10, 1, EVENTS_MAX)?,
-        wait: Duration::from_secs(within("wait_seconds", ask.wait_seconds, 0, 0, WAIT_MAX.as_secs())?),
+        wait: Duration::from_secs(within(
+            "wait_seconds",
+            ask.wait_seconds,
+            0,
+            0,
+            WAIT_MAX.as_secs(),
+        )?),
         lease: lease(ask.lease_seconds)?,
     };
     let received = api.deliveries.receive(&target, ask).await?;
@@ -183,7 +190,10 @@ pub(super) async fn acknowledge(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
-    settle(&api, &target, (&headers, body), |_| Ok(LeaseEnd::Acknowledge)).await
+    settle(&api, &target, (&headers, body), |_| {
+        Ok(LeaseEnd::Acknowledge)
+    })
+    .await
 }
 
 /// Puts deliveries back, perhaps after a delay; charges no failure.
@@ -197,7 +207,13 @@ pub(super) async fn release(
 ) -> Result<Response, Problem> {
     let now = api.clock.now();
     settle(&api, &target, (&headers, body), |asked| {
-        let delay = within("delay_seconds", asked.delay_seconds, 0, 0, DELAY_MAX.as_secs())?;
+        let delay = within(
+            "delay_seconds",
+            asked.delay_seconds,
+            0,
+            0,
+            DELAY_MAX.as_secs(),
+        )?;
         Ok(LeaseEnd::Release {
             due: now + millis(Duration::from_secs(delay)),
         })

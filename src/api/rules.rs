@@ -95,7 +95,10 @@ fn check_key(api: &Api, id: &Id, headers: &HeaderMap) -> Result<(), Problem> {
     let bus = match id.kind {
         catalog::Kind::Rule => Some(id.bus.as_str()),
         catalog::Kind::Bus => Some(id.name.as_str()),
-        catalog::Kind::Schema | catalog::Kind::SchemaPolicy | catalog::Kind::Target => None,
+        catalog::Kind::Schema
+        | catalog::Kind::SchemaPolicy
+        | catalog::Kind::SchemaNumber
+        | catalog::Kind::Target => None,
     };
     api.keys.check(headers, Scope::Admin, bus)
 }

@@ -54,7 +54,12 @@ fn subject<'a>(catalog: &'a Catalog, event_type: &str) -> Result<&'a Subject, Pr
     catalog
         .subject(event_type)
         .filter(|subject| !subject.versions.is_empty())
-        .ok_or_else(|| Problem::new(Kind::NotFound, format!("no schema describes `{event_type}`")))
+        .ok_or_else(|| {
+            Problem::new(
+                Kind::NotFound,
+                format!("no schema describes `{event_type}`"),
+            )
+        })
 }
 
 fn described(event_type: &str, subject: &Subject) -> Value {
@@ -116,7 +121,11 @@ pub(super) async fn register(
         .await
         .map_err(|error: ChangeError| Problem::from(error))?;
     let (version, created) = answer;
-    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
     let shown = json!({"type": event_type, "version": version, "created": created});
     Ok(edge::json(status, &shown))
 }
@@ -135,10 +144,7 @@ fn number(catalog: &Catalog, event_type: &str, candidate: &Document) -> (u32, bo
         .find(|(_, known)| known.content_hash() == schema.content_hash());
     match same {
         Some((version, _)) => (*version, false),
-        None => {
-            let last = subject.versions.last_key_value();
-            (last.map_or(1, |(version, _)| version + 1), true)
-        }
+        None => (subject.next_version(), true),
     }
 }
 
@@ -155,7 +161,10 @@ pub(super) async fn version(
     let catalog = api.live.current();
     let subject = subject(&catalog, &event_type)?;
     let number = if version == "latest" {
-        subject.versions.last_key_value().map(|(version, _)| *version)
+        subject
+            .versions
+            .last_key_value()
+            .map(|(version, _)| *version)
     } else {
         version.parse().ok()
     };
@@ -165,7 +174,10 @@ pub(super) async fn version(
     });
     let Some((number, document, schema)) = found else {
         let known: Vec<String> = subject.versions.keys().map(u32::to_string).collect();
-        let detail = format!("`{event_type}` has no version {version}, only {}", known.join(", "));
+        let detail = format!(
+            "`{event_type}` has no version {version}, only {}",
+            known.join(", ")
+        );
         return Err(Problem::new(Kind::NotFound, detail));
     };
     let tag = format!("\"{}\"", schema.content_hash());
@@ -175,14 +187,21 @@ pub(super) async fn version(
     if is_known {
         return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
     }
-    let cache = if version == "latest" { "no-cache" } else { VERSION_CACHE };
+    let cache = if version == "latest" {
+        "no-cache"
+    } else {
+        VERSION_CACHE
+    };
     Ok((
         [
             (header::CONTENT_TYPE, "application/schema+json".to_owned()),
             (header::ETAG, tag),
             (header::CACHE_CONTROL, cache.to_owned()),
             (header::LAST_MODIFIED, http_date(document.created_at)),
-            (header::HeaderName::from_static("dak-schema-version"), number.to_string()),
+            (
+                header::HeaderName::from_static("dak-schema-version"),
+                number.to_string(),
+            ),
         ],
         document.text.clone(),
     )
@@ -211,7 +230,7 @@ fn http_date(at: crate::clock::Millis) -> String {
         .map_or_else(|| rfc3339(at), |text| text.replace("+0000", "GMT"))
 }
 
-/// Removes a version.
+/// Removes a version; its number is never given out again.
 #[utoipa::path(delete, path = "/v1/schemas/{type}/versions/{version}", tag = "schemas",
     params(("type" = String, Path), ("version" = u32, Path)), responses((status = 204), (status = 404), (status = 422)))]
 pub(super) async fn remove(
@@ -220,8 +239,20 @@ pub(super) async fn remove(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     api.keys.check(&headers, Scope::Admin, None)?;
-    let id = Id::schema(&event_type, version);
-    api.live.change(vec![Edit::Delete(id)]).await?;
+    let now = api.clock.now();
+    api.live
+        .change_with(|catalog| {
+            let mut edits = vec![Edit::Delete(Id::schema(&event_type, version))];
+            let next = catalog.subject(&event_type).map(Subject::next_version);
+            if let Some(last) = next
+                .filter(|next| *next == version + 1)
+                .map(|next| next - 1)
+            {
+                edits.push(Edit::Put(Document::last_number(&event_type, last, now)));
+            }
+            Ok(edits)
+        })
+        .await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -235,7 +266,9 @@ pub(super) async fn policy(
 ) -> Result<Response, Problem> {
     api.keys.check(&headers, Scope::Publish, None)?;
     let catalog = api.live.current();
-    let policy = catalog.subject(&event_type).map(|subject| subject.policy.clone());
+    let policy = catalog
+        .subject(&event_type)
+        .map(|subject| subject.policy.clone());
     let policy = policy.unwrap_or_default();
     let shown = json!({
         "type": event_type,
@@ -261,10 +294,16 @@ pub(super) async fn set_policy(
 /// The one document in a text, for a request that carries one.
 pub(super) fn only_node(text: &str) -> Result<crate::document::Node, Problem> {
     let mut nodes = parse_yaml(text).map_err(|fault| {
-        Problem::new(Kind::InvalidRequest, format!("the body, {}: {}", fault.at, fault.message))
+        Problem::new(
+            Kind::InvalidRequest,
+            format!("the body, {}: {}", fault.at, fault.message),
+        )
     })?;
     match (nodes.pop(), nodes.is_empty()) {
         (Some(node), true) => Ok(node),
-        _ => Err(Problem::new(Kind::InvalidRequest, "the body is one document")),
+        _ => Err(Problem::new(
+            Kind::InvalidRequest,
+            "the body is one document",
+        )),
     }
 }

@@ -102,7 +102,9 @@ pub(super) async fn remove(
     let counts = standing.counts;
     let waiting = counts.ready + counts.delayed + counts.leased + counts.dead;
     if waiting > 0 && !how.force {
-        let detail = format!("{waiting} deliveries and dead letters of `{name}` would be lost; say ?force=true to lose them");
+        let detail = format!(
+            "{waiting} deliveries and dead letters of `{name}` would be lost; say ?force=true to lose them"
+        );
         return Err(Problem::new(Kind::QueueNotEmpty, detail).with("waiting", waiting));
     }
     let id = Id::shared(catalog::Kind::Target, &name);

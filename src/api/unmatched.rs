@@ -51,7 +51,8 @@ pub(super) async fn list(
     Query(listing): Query<Listing>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    api.keys.check(&headers, Scope::Admin, listing.bus.as_deref())?;
+    api.keys
+        .check(&headers, Scope::Admin, listing.bus.as_deref())?;
     let limit = listing.limit.unwrap_or(50).clamp(1, GROUPS_MAX);
     let groups = api.store.unmatched(listing.bus, limit).await?;
     let mut samples: Vec<i64> = groups.iter().map(|group| group.sample).collect();

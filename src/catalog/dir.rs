@@ -108,7 +108,9 @@ fn read_file(path: &Path, now: Millis, files: &mut Files) -> Result<(), Error> {
     let bytes = std::fs::read(path).map_err(|source| unreadable(path, source))?;
     let Ok(text) = String::from_utf8(bytes) else {
         let fault = Fault::new(Position::START, "the file is not UTF-8 text");
-        files.findings.push(Finding::error("not-text", &name, fault));
+        files
+            .findings
+            .push(Finding::error("not-text", &name, fault));
         return Ok(());
     };
     let unread = Unread {
@@ -131,12 +133,10 @@ fn read_text(path: &Path, unread: Unread<'_>) -> (Vec<Document>, Vec<Finding>) {
     };
     let stem = path.file_stem().and_then(|stem| stem.to_str());
     match stem.and_then(|stem| stem.parse().ok()) {
-        Some(version) if version > 0 => {
-            match Document::read_schema(&event_type, version, unread) {
-                Ok(schema) => (vec![schema], Vec::new()),
-                Err(findings) => (Vec::new(), findings),
-            }
-        }
+        Some(version) if version > 0 => match Document::read_schema(&event_type, version, unread) {
+            Ok(schema) => (vec![schema], Vec::new()),
+            Err(findings) => (Vec::new(), findings),
+        },
         _ => {
             let fault = Fault::new(Position::START, "this file name is no version")
                 .with_hint("schema files are called 1.json, 2.json and so on");
@@ -157,13 +157,20 @@ fn schema_type(path: &Path) -> Option<String> {
         .parent()?
         .components()
         .any(|component| component.as_os_str() == SCHEMAS);
-    inside.then(|| folder.file_name().map(|name| name.to_string_lossy().into_owned()))?
+    inside.then(|| {
+        folder
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    })?
 }
 
 impl Files {
     fn add(&mut self, document: Document) {
         if let Some(first) = self.documents.get(&document.id) {
-            let message = format!("{} stands twice; the first is in {}", document.id, first.file);
+            let message = format!(
+                "{} stands twice; the first is in {}",
+                document.id, first.file
+            );
             let fault = Fault::new(document.position(""), message)
                 .with_hint("rename one of the two, or remove it");
             self.findings

@@ -24,15 +24,19 @@ pub enum Kind {
     Bus,
     Schema,
     SchemaPolicy,
+    /// The highest version number an event type ever gave out, kept when that version is deleted;
+    /// written by dak alone.
+    SchemaNumber,
     Target,
     Rule,
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Bus,
         Self::Schema,
         Self::SchemaPolicy,
+        Self::SchemaNumber,
         Self::Target,
         Self::Rule,
     ];
@@ -44,9 +48,15 @@ impl Kind {
             Self::Bus => "Bus",
             Self::Schema => "Schema",
             Self::SchemaPolicy => "SchemaPolicy",
+            Self::SchemaNumber => "SchemaNumber",
             Self::Target => "Target",
             Self::Rule => "Rule",
         }
+    }
+
+    /// Whether people write documents of this kind; schemas are files of their own.
+    fn is_written(self) -> bool {
+        !matches!(self, Self::Schema | Self::SchemaNumber)
     }
 
     fn of(word: &str) -> Option<Self> {
@@ -132,6 +142,7 @@ pub enum Part {
     Bus(BusSettings),
     Schema(Arc<Schema>),
     Policy(Policy),
+    Number(u32),
     Target(Arc<Target>),
     Rule(Arc<Rule>),
 }
@@ -175,7 +186,7 @@ impl Document {
             Kind::SchemaPolicy => read_policy(&node, file)?,
             Kind::Target => read_target(&node, file)?,
             Kind::Rule => read_rule(&node, file)?,
-            Kind::Schema => {
+            Kind::Schema | Kind::SchemaNumber => {
                 let fault = Fault::new(node.at, "a schema is a file of its own")
                     .with_hint("put it at schemas/<type>/<version>.json");
                 return Err(one("schema-in-document", file, fault));
@@ -210,17 +221,23 @@ impl Document {
             || event_type.len() > TYPE_BYTES_MAX
             || event_type.chars().any(char::is_control)
         {
-            let message = format!("an event type has 1 to {TYPE_BYTES_MAX} bytes and no control characters");
-            return Err(one("invalid-type", unread.file, Fault::new(Position::START, message)));
+            let message =
+                format!("an event type has 1 to {TYPE_BYTES_MAX} bytes and no control characters");
+            return Err(one(
+                "invalid-type",
+                unread.file,
+                Fault::new(Position::START, message),
+            ));
         }
-        let node = parse_json(unread.text)
-            .map_err(|fault| one("invalid-json", unread.file, fault))?;
-        let schema = Schema::compile(unread.text, &schema::Options::default()).map_err(|error| {
-            let pointer = schema_pointer(&error);
-            let fault = Fault::new(node.position_of_pointer(pointer), error.to_string());
-            let finding = Finding::error("invalid-schema", unread.file, fault);
-            vec![finding.with_pointer(pointer)]
-        })?;
+        let node =
+            parse_json(unread.text).map_err(|fault| one("invalid-json", unread.file, fault))?;
+        let schema =
+            Schema::compile(unread.text, &schema::Options::default()).map_err(|error| {
+                let pointer = schema_pointer(&error);
+                let fault = Fault::new(node.position_of_pointer(pointer), error.to_string());
+                let finding = Finding::error("invalid-schema", unread.file, fault);
+                vec![finding.with_pointer(pointer)]
+            })?;
         Ok(Self {
             id: Id::schema(event_type, version),
             part: Part::Schema(Arc::new(schema)),
@@ -230,6 +247,20 @@ impl Document {
             updated_at: unread.now,
             node,
         })
+    }
+
+    /// Notes the highest version number that an event type ever gave out.
+    #[must_use]
+    pub fn last_number(event_type: &str, number: u32, now: Millis) -> Self {
+        Self {
+            id: Id::shared(Kind::SchemaNumber, event_type),
+            part: Part::Number(number),
+            text: number.to_string(),
+            file: format!("schemas/{event_type}"),
+            created_at: now,
+            updated_at: now,
+            node: Node::from_value(&number.into()),
+        }
     }
 
     /// Reads what the store kept.
@@ -247,11 +278,17 @@ impl Document {
             file: &file,
             now: stored.updated_at,
         };
-        let document = if kind == Some(Kind::Schema) {
-            Self::read_schema(&stored.name, stored.version, unread)?
-        } else {
-            let node = parse_json(&stored.text).map_err(|fault| one("invalid-json", &file, fault))?;
-            Self::read(node, unread)?
+        let document = match kind {
+            Some(Kind::Schema) => Self::read_schema(&stored.name, stored.version, unread)?,
+            Some(Kind::SchemaNumber) => {
+                let number = stored.text.parse().unwrap_or(0);
+                Self::last_number(&stored.name, number, stored.updated_at)
+            }
+            _ => {
+                let node =
+                    parse_json(&stored.text).map_err(|fault| one("invalid-json", &file, fault))?;
+                Self::read(node, unread)?
+            }
         };
         Ok(Self {
             created_at: stored.created_at,
@@ -316,7 +353,11 @@ impl Document {
     pub fn leads_to(&self, target: &str) -> bool {
         match &self.part {
             Part::Rule(rule) => rule.targets.iter().any(|(name, _)| name.as_str() == target),
-            Part::Bus(_) | Part::Schema(_) | Part::Policy(_) | Part::Target(_) => false,
+            Part::Bus(_)
+            | Part::Number(_)
+            | Part::Schema(_)
+            | Part::Policy(_)
+            | Part::Target(_) => false,
         }
     }
 
@@ -367,7 +408,7 @@ fn kind_of(node: &Node) -> Result<Kind, Fault> {
     let kinds = || {
         let names: Vec<&str> = Kind::ALL
             .into_iter()
-            .filter(|kind| *kind != Kind::Schema)
+            .filter(|kind| kind.is_written())
             .map(Kind::as_str)
             .collect();
         format!("`kind` is one of {}", names.join(", "))
@@ -473,8 +514,14 @@ fn read_rule(node: &Node, file: &str) -> Read {
 /// them by the mask.
 fn hidden_secret(node: &Node) -> Option<Fault> {
     let is_hidden = |node: &Node| node.as_str() == Some(HIDDEN);
-    let secrets = node.get("secrets").and_then(Node::as_list).unwrap_or_default();
-    let headers = node.get("headers").and_then(Node::as_map).unwrap_or_default();
+    let secrets = node
+        .get("secrets")
+        .and_then(Node::as_list)
+        .unwrap_or_default();
+    let headers = node
+        .get("headers")
+        .and_then(Node::as_map)
+        .unwrap_or_default();
     let found = secrets
         .iter()
         .chain(headers.iter().map(|(_, value)| value))
@@ -518,7 +565,11 @@ impl Document {
     /// # Errors
     /// Everything wrong with it.
     pub fn read_at(id: &Id, mut node: Node, unread: Unread<'_>) -> Result<Self, Vec<Finding>> {
-        let name_field = if id.kind == Kind::SchemaPolicy { "type" } else { "name" };
+        let name_field = if id.kind == Kind::SchemaPolicy {
+            "type"
+        } else {
+            "name"
+        };
         let mut expected = vec![("kind", id.kind.as_str()), (name_field, id.name.as_str())];
         if id.kind == Kind::Rule {
             expected.push(("bus", id.bus.as_str()));
@@ -527,7 +578,11 @@ impl Document {
             match node.get(field) {
                 Some(given) if given.as_str() != Some(meant) => {
                     let message = format!("`{field}` must be `{meant}`, as in the address");
-                    return Err(one("wrong-address", unread.file, Fault::new(given.at, message)));
+                    return Err(one(
+                        "wrong-address",
+                        unread.file,
+                        Fault::new(given.at, message),
+                    ));
                 }
                 Some(_) => {}
                 None => set(&mut node, field, meant),

@@ -160,7 +160,10 @@ fn rewritten(before: &Document, after: &Document) -> Option<Finding> {
     if old.content_hash() == new.content_hash() {
         return None;
     }
-    let message = format!("{} is there with other content, and versions never change", after.id);
+    let message = format!(
+        "{} is there with other content, and versions never change",
+        after.id
+    );
     let fault = Fault::new(Position::START, message)
         .with_hint("register it as a new version: add a file with the next number");
     debug_assert_eq!(after.id.kind, Kind::Schema);

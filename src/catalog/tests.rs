@@ -28,7 +28,12 @@ fn read(yaml: &str) -> Result<BTreeMap<Id, Arc<Document>>, Vec<Finding>> {
 }
 
 fn event(event_type: &str) -> Event {
-    let attributes = [("specversion", "1.0"), ("id", "1"), ("source", "/s"), ("type", event_type)];
+    let attributes = [
+        ("specversion", "1.0"),
+        ("id", "1"),
+        ("source", "/s"),
+        ("type", event_type),
+    ];
     let attributes = attributes.map(|(name, value)| Attribute::text(name, value));
     Event::new(attributes.to_vec(), Data::Absent).expect("an event")
 }
@@ -59,8 +64,19 @@ fn every_fault_of_every_document_is_told() {
     )
     .expect_err("findings");
     let codes: Vec<&str> = findings.iter().map(|finding| finding.code).collect();
-    assert_eq!(codes, ["invalid-pattern", "invalid-rule", "invalid-target", "unknown-kind"]);
-    assert!(findings.iter().all(|finding| finding.at.line > 1), "{findings:#?}");
+    assert_eq!(
+        codes,
+        [
+            "invalid-pattern",
+            "invalid-rule",
+            "invalid-target",
+            "unknown-kind"
+        ]
+    );
+    assert!(
+        findings.iter().all(|finding| finding.at.line > 1),
+        "{findings:#?}"
+    );
 }
 
 #[test]
@@ -92,7 +108,10 @@ fn a_type_that_no_schema_describes_is_a_warning_once_there_are_schemas() {
     let catalog = Catalog::compile(documents, None).expect("no error");
     let warnings = catalog.warnings();
     assert_eq!(warnings.len(), 1);
-    assert_eq!(warnings[0].hint.as_deref(), Some("did you mean `order.placed`?"));
+    assert_eq!(
+        warnings[0].hint.as_deref(),
+        Some("did you mean `order.placed`?")
+    );
 }
 
 #[test]
@@ -109,7 +128,9 @@ fn a_changed_catalog_matches_like_one_compiled_afresh() {
     let mut current = documents(&format!("{all}{target}"));
     let mut catalog = Catalog::compile(current.clone(), None).expect("good");
     for round in 1..40 {
-        let changed: String = (0..20).map(|n| rule((n * 29 + round * 13) % 600, round)).collect();
+        let changed: String = (0..20)
+            .map(|n| rule((n * 29 + round * 13) % 600, round))
+            .collect();
         for (id, document) in documents(&changed) {
             current.insert(id, document);
         }

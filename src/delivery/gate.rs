@@ -145,7 +145,8 @@ impl Gate {
     pub fn failed(&self, now: Millis) -> bool {
         let mut state = self.state.lock();
         state.failures = state.failures.saturating_add(1);
-        let opens = state.failures >= FAILURES_MAX || matches!(state.breaker, Breaker::Probing { .. });
+        let opens =
+            state.failures >= FAILURES_MAX || matches!(state.breaker, Breaker::Probing { .. });
         opens && state.trip(now, &self.changed)
     }
 

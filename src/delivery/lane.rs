@@ -320,7 +320,8 @@ impl Lane {
 impl Held {
     /// The delivery in hand.
     pub fn pending(&self) -> Pending {
-        self.pending.expect("a delivery is in hand until it is settled")
+        self.pending
+            .expect("a delivery is in hand until it is settled")
     }
 
     /// Settles it durably. Gives it back when the store fails.

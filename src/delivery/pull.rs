@@ -109,7 +109,10 @@ impl Puller {
                 until,
             })
             .collect();
-        self.context.store.lease(self.lane.id, leases.clone()).await?;
+        self.context
+            .store
+            .lease(self.lane.id, leases.clone())
+            .await?;
         held.into_iter().for_each(super::lane::Held::leased);
         self.lane.expect_expiry(until);
         self.load(leases).await

@@ -163,8 +163,9 @@ impl Worker {
         };
         self.apply(&settled);
         let mut held = held;
-        while let Err((unsettled, error)) =
-            held.settle(settled.end.clone(), settled.attempt.clone()).await
+        while let Err((unsettled, error)) = held
+            .settle(settled.end.clone(), settled.attempt.clone())
+            .await
         {
             tracing::warn!(target = %self.target.name, %error, "an outcome cannot be recorded; tried again");
             if matches!(error, store::Error::Closed) {
@@ -283,13 +284,19 @@ impl Worker {
         }
         match settled.effect {
             Effect::Keep if settled.failed && self.gate.failed(now) => {
-                tracing::warn!(target = name, "the target keeps failing; it is held and probed");
+                tracing::warn!(
+                    target = name,
+                    "the target keeps failing; it is held and probed"
+                );
             }
             Effect::Keep => {}
             Effect::HoldUntil(until) => self.gate.hold_until(until),
             Effect::OpenBreaker => {
                 if self.gate.trip(now) {
-                    tracing::warn!(target = name, "the target refuses our credentials; it is held and probed");
+                    tracing::warn!(
+                        target = name,
+                        "the target refuses our credentials; it is held and probed"
+                    );
                 }
             }
             Effect::Disable => self.disable(),
@@ -302,8 +309,12 @@ impl Worker {
         tokio::spawn(async move {
             let why = "endpoint_gone".to_owned();
             match lane.switch(lane.switches().0, Some(why)).await {
-                Ok(()) => tracing::warn!(target = %name, "the endpoint is gone; the target is disabled and its queue keeps accepting"),
-                Err(error) => tracing::warn!(target = %name, %error, "a target whose endpoint is gone could not be disabled"),
+                Ok(()) => {
+                    tracing::warn!(target = %name, "the endpoint is gone; the target is disabled and its queue keeps accepting")
+                }
+                Err(error) => {
+                    tracing::warn!(target = %name, %error, "a target whose endpoint is gone could not be disabled")
+                }
             }
         });
     }

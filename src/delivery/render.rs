@@ -69,7 +69,11 @@ impl Render {
             return Ok(stored.event.clone());
         };
         match self.blobs.get(&claim.key).await {
-            Ok(bytes) => Ok(store::restore(stored.event.clone(), stored.data_kind, bytes)),
+            Ok(bytes) => Ok(store::restore(
+                stored.event.clone(),
+                stored.data_kind,
+                bytes,
+            )),
             Err(error @ blob::Error::Missing { .. }) => Err(Error::Never {
                 reason: Reason::BlobMissing,
                 detail: error.to_string(),

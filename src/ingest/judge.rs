@@ -12,6 +12,9 @@ use crate::telemetry::trace::{self, EventFacts};
 /// The path of a schema version below a public address.
 const VERSIONS: &str = "/v1/schemas/";
 
+/// What judges an event: its type's subject, and the version with its number.
+type Judge<'a> = (&'a Subject, u32, &'a Arc<Schema>);
+
 impl Ingest {
     /// Judges an event by its schema, if it has one; the answer notes which.
     pub(super) fn validate(
@@ -87,7 +90,7 @@ impl Ingest {
         catalog: &'a Catalog,
         bus: &Bus,
         event: &Event,
-    ) -> Result<Option<(&'a Subject, u32, &'a Arc<Schema>)>, Refusal> {
+    ) -> Result<Option<Judge<'a>>, Refusal> {
         let subject = catalog.subject(event.event_type());
         if let Some(text) = event.dataschema() {
             match self.named_version(text) {
@@ -131,7 +134,7 @@ fn named<'a>(
     event: &Event,
     text: &str,
     (event_type, version): (&str, u32),
-) -> Result<(&'a Subject, u32, &'a Arc<Schema>), Refusal> {
+) -> Result<Judge<'a>, Refusal> {
     let wrong = |why| Refusal::WrongSchema {
         named: text.to_owned(),
         why,

@@ -102,9 +102,12 @@ impl Transform {
 }
 
 fn compile(text: &str) -> Result<JpQuery, String> {
-    let query = parse_json_path(text).map_err(|error| format!("`{text}` is no JSONPath: {error}"))?;
+    let query =
+        parse_json_path(text).map_err(|error| format!("`{text}` is no JSONPath: {error}"))?;
     match foreign_function(&query) {
-        Some(name) => Err(format!("`{text}` calls `{name}`, which cannot be used here")),
+        Some(name) => Err(format!(
+            "`{text}` calls `{name}`, which cannot be used here"
+        )),
         None => Ok(query),
     }
 }
@@ -160,7 +163,9 @@ fn fill(template: &Value, picked: &Map<String, Value>) -> Value {
 }
 
 fn fill_text(text: &str, picked: &Map<String, Value>) -> Value {
-    if let Some(name) = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'))
+    if let Some(name) = text
+        .strip_prefix('<')
+        .and_then(|rest| rest.strip_suffix('>'))
         && let Some(value) = picked.get(name)
     {
         return value.clone();
@@ -191,7 +196,11 @@ fn next_name(text: &str) -> Option<(&str, &str, &str)> {
     while let Some(open) = text[from..].find('<').map(|at| at + from) {
         let close = text[open..].find('>').map(|at| at + open)?;
         let name = &text[open + 1..close];
-        if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+        if !name.is_empty()
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+        {
             return Some((&text[..open], name, &text[close + 1..]));
         }
         from = open + 1;
@@ -336,8 +345,8 @@ mod tests {
     fn names_that_nobody_picks_and_unknown_functions_are_refused() {
         let faults = transform("paths: {a: $.data.a}\ntemplate: {x: <b>}").expect_err("refused");
         assert!(faults[0].message.contains("<b>"), "{faults:?}");
-        let faults =
-            transform("paths: {a: '$.data[?lenght(@.x) > 1]'}\ntemplate: <a>").expect_err("refused");
+        let faults = transform("paths: {a: '$.data[?lenght(@.x) > 1]'}\ntemplate: <a>")
+            .expect_err("refused");
         assert!(faults[0].message.contains("lenght"), "{faults:?}");
     }
 }

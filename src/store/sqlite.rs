@@ -69,10 +69,9 @@ impl Sqlite {
     pub async fn open(path: &Path, options: Options) -> Result<Self, Error> {
         let reads = migrate(path).await?;
         let path = path.to_owned();
-        let (writer, counters) =
-            tokio::task::spawn_blocking(move || start_writer(&path, options))
-                .await
-                .map_err(database)??;
+        let (writer, counters) = tokio::task::spawn_blocking(move || start_writer(&path, options))
+            .await
+            .map_err(database)??;
         Ok(Self {
             writer,
             reads,

@@ -367,10 +367,13 @@ fn expand<'m>(members: &'m [Member], above: &str, alternatives: &mut Vec<Fields<
     }
 }
 
+/// Lists that a leaf lies in, each with the member.
+type Chain = Vec<(usize, usize)>;
+
 /// The leaves of an event, and the containers that are members of its lists.
 #[derive(Default)]
 struct Flat<'e> {
-    leaves: Vec<(String, &'e Json, Vec<(usize, usize)>)>,
+    leaves: Vec<(String, &'e Json, Chain)>,
     /// How many containers each list has.
     lists: Vec<usize>,
 }

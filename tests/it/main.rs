@@ -6,6 +6,7 @@ mod claim_check;
 mod cloudevents;
 mod ingest;
 mod otlp_collector;
+mod quick_start;
 mod realworld;
 mod schemas;
 mod sdk_client;

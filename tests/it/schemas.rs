@@ -279,6 +279,11 @@ async fn a_version_can_be_removed_unless_the_policy_names_it() {
         204
     );
     gateway.http.get(ORDER).await.problem(404, "not-found");
+    let again = register(&gateway, VERSIONS, r#"{"required": ["c"]}"#)
+        .await
+        .ok();
+    assert_eq!(again["version"], 3, "numbers are never given twice");
+    gateway.http.delete(&format!("{VERSIONS}/3")).await.ok();
     let receipt = gateway
         .http
         .publish(&event("2", "order.placed", json!({})))

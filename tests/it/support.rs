@@ -53,7 +53,11 @@ impl Gateway {
             ("listen".to_owned(), "127.0.0.1:0".to_owned()),
             ("data_dir".to_owned(), folder.path().display().to_string()),
         ];
-        all.extend(settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+        all.extend(
+            settings
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned())),
+        );
         let mut gateway = Self {
             running: None,
             clock,
@@ -67,7 +71,9 @@ impl Gateway {
 
     async fn begin(&mut self) {
         let config = Config::load(&self.settings, [], None).expect("settings");
-        let running = server::start(config, self.clock.clone()).await.expect("a gateway");
+        let running = server::start(config, self.clock.clone())
+            .await
+            .expect("a gateway");
         self.http = Http::to(running.address);
         self.running = Some(running);
     }
@@ -96,8 +102,16 @@ impl Gateway {
 
     /// Makes a pull target and a rule that sends everything of a type to it.
     pub async fn pull_rule(&self, target: &str, event_type: &str) {
-        self.http.put(&format!("/v1/targets/{target}"), &json!({"type": "pull"})).await.ok();
-        self.rule(&format!("{target}-rule"), &json!({"type": [event_type]}), &[target]).await;
+        self.http
+            .put(&format!("/v1/targets/{target}"), &json!({"type": "pull"}))
+            .await
+            .ok();
+        self.rule(
+            &format!("{target}-rule"),
+            &json!({"type": [event_type]}),
+            &[target],
+        )
+        .await;
     }
 
     /// Makes a webhook target that posts to `url`, which may be private.
@@ -106,20 +120,29 @@ impl Gateway {
         for (key, value) in more.as_object().expect("fields") {
             document[key] = value.clone();
         }
-        self.http.put(&format!("/v1/targets/{target}"), &document).await.ok();
+        self.http
+            .put(&format!("/v1/targets/{target}"), &document)
+            .await
+            .ok();
     }
 
     /// Makes a rule on the default bus.
     pub async fn rule(&self, name: &str, pattern: &Value, targets: &[&str]) {
         let document = json!({"pattern": pattern, "targets": targets});
-        self.http.put(&format!("/v1/rules/{name}"), &document).await.ok();
+        self.http
+            .put(&format!("/v1/rules/{name}"), &document)
+            .await
+            .ok();
     }
 
     /// Receives what is due from a pull target.
     pub async fn receive(&self, target: &str, most: usize) -> Vec<Value> {
         let answer = self
             .http
-            .post(&format!("/v1/queues/{target}/receive"), &json!({"max_events": most}))
+            .post(
+                &format!("/v1/queues/{target}/receive"),
+                &json!({"max_events": most}),
+            )
             .await
             .ok();
         answer["events"].as_array().expect("events").clone()
@@ -134,7 +157,10 @@ impl Gateway {
     /// Acknowledges, releases, rejects or renews leases.
     pub async fn settle(&self, target: &str, verb: &str, tokens: &[Value]) -> Value {
         let ask = json!({"lease_tokens": tokens});
-        self.http.post(&format!("/v1/queues/{target}/{verb}"), &ask).await.ok()
+        self.http
+            .post(&format!("/v1/queues/{target}/{verb}"), &ask)
+            .await
+            .ok()
     }
 
     /// The value of a metric line, 0 when it is not there.
@@ -194,7 +220,11 @@ impl Answer {
     #[track_caller]
     pub fn ok(self) -> Value {
         assert!(self.status.is_success(), "{}: {}", self.status, self.text());
-        if self.body.is_empty() { Value::Null } else { self.json() }
+        if self.body.is_empty() {
+            Value::Null
+        } else {
+            self.json()
+        }
     }
 
     /// The problem of a refusal with this status and kind.
@@ -203,7 +233,11 @@ impl Answer {
         assert_eq!(self.status.as_u16(), status, "{}", self.text());
         assert_eq!(self.headers["content-type"], "application/problem+json");
         let problem = self.json();
-        assert_eq!(problem["type"], format!("urn:dak:problem:{kind}"), "{problem}");
+        assert_eq!(
+            problem["type"],
+            format!("urn:dak:problem:{kind}"),
+            "{problem}"
+        );
         problem
     }
 }
@@ -240,7 +274,8 @@ impl Http {
 
     async fn call(&self, method: &str, path: &str, body: Vec<u8>) -> Answer {
         let request = Request::builder().method(method).uri(path);
-        self.send(request.body(Full::from(body)).expect("a request")).await
+        self.send(request.body(Full::from(body)).expect("a request"))
+            .await
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -265,21 +300,29 @@ impl Http {
     }
 
     /// Publishes text in structured or batch mode.
-    pub async fn publish_text(&self, path: &str, media_type: &str, text: impl Into<Bytes>) -> Answer {
+    pub async fn publish_text(
+        &self,
+        path: &str,
+        media_type: &str,
+        text: impl Into<Bytes>,
+    ) -> Answer {
         let request = Request::post(path).header("content-type", media_type);
-        self.send(request.body(Full::from(text.into())).expect("a request")).await
+        self.send(request.body(Full::from(text.into())).expect("a request"))
+            .await
     }
 
     /// Publishes one event to the default bus.
     pub async fn publish(&self, event: &Value) -> Answer {
         let media_type = "application/cloudevents+json";
-        self.publish_text("/v1/events", media_type, event.to_string()).await
+        self.publish_text("/v1/events", media_type, event.to_string())
+            .await
     }
 
     /// Publishes a batch to the default bus.
     pub async fn publish_batch(&self, events: &[Value]) -> Answer {
         let media_type = "application/cloudevents-batch+json";
-        self.publish_text("/v1/events", media_type, json!(events).to_string()).await
+        self.publish_text("/v1/events", media_type, json!(events).to_string())
+            .await
     }
 }
 
@@ -301,7 +344,9 @@ pub struct Got {
 impl Got {
     /// A header's text; empty when it is not there.
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().expect("text"))
     }
 
     /// An attribute of an event in binary mode.
@@ -376,11 +421,19 @@ impl Receiver {
             present: AtomicUsize::new(0),
             present_most: AtomicUsize::new(0),
         });
-        let router = axum::Router::new().fallback(take).with_state(Arc::clone(&desk));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let router = axum::Router::new()
+            .fallback(take)
+            .with_state(Arc::clone(&desk));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
         let address = listener.local_addr().expect("an address");
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { address, count, desk }
+        Self {
+            address,
+            count,
+            desk,
+        }
     }
 
     /// Answers so many of the requests that are kept waiting, or come to be.
@@ -451,11 +504,17 @@ async fn take(
     };
     let (status, headers) = (desk.script)(nth, &request);
     desk.count.send_modify(|count| *count += 1);
-    desk.let_go.acquire().await.expect("the desk stays open").forget();
+    desk.let_go
+        .acquire()
+        .await
+        .expect("the desk stays open")
+        .forget();
     let mut response = axum::response::Response::new(axum::body::Body::from("an answer"));
     *response.status_mut() = StatusCode::from_u16(status).expect("a status");
     for (name, value) in headers {
-        response.headers_mut().insert(name, value.parse().expect("a header"));
+        response
+            .headers_mut()
+            .insert(name, value.parse().expect("a header"));
     }
     response
 }

@@ -5,13 +5,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{DefaultHasher, Hash, Hasher},
     rc::Rc,
+    time::Duration,
 };
 
 use jsonschema::Validator;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
-use super::{decimal::Decimal, types::Types};
+use super::{budget::Budget, decimal::Decimal, types::Types};
 use crate::schema::{Draft, Options, content_hash, validation_options};
 
 /// Which of the two schemas a node is of.
@@ -120,19 +121,28 @@ pub(super) struct Facts {
     pub(super) opaque: Vec<String>,
 }
 
+/// Most evaluations of a node in one check.
+const EVALUATIONS_MAX: u64 = 5_000_000;
+
+/// Nodes classified for one step of the budget.
+const NODES_A_STEP: u64 = 64;
+
 /// A check of strings: whether it is a format, and its name; a pattern otherwise.
 type Check = (bool, Rc<str>);
 
 /// Every subschema of both documents.
 pub(super) struct Arena {
+    /// The limit of all evaluations together.
+    pub(super) fuel: Budget,
     nodes: Vec<Node>,
     classes: Vec<u64>,
     matchers: RefCell<FxHashMap<Check, Option<Rc<Validator>>>>,
 }
 
 impl Arena {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(time: Duration) -> Self {
         let mut arena = Self {
+            fuel: Budget::new(EVALUATIONS_MAX, time),
             nodes: Vec::new(),
             classes: Vec::new(),
             matchers: RefCell::default(),
@@ -197,11 +207,18 @@ impl Arena {
 
     /// Splits the nodes into classes of equal structure: first by what each says itself, then by
     /// the classes of its parts, until no class splits. Recursive schemas need no special case.
-    pub(super) fn classify(&mut self) {
+    ///
+    /// Out of budget, every node is a class of its own: coarser classes would call nodes equal that
+    /// are not.
+    pub(super) fn classify(&mut self, budget: &Budget) {
         let own: Vec<u64> = self.nodes.iter().map(own_hash).collect();
         self.classes.clone_from(&own);
         let mut distinct = 0;
         loop {
+            if !budget.spend(1 + self.nodes.len() as u64 / NODES_A_STEP) {
+                self.classes = (0..self.nodes.len() as u64).collect();
+                break;
+            }
             let next: Vec<u64> = self
                 .nodes
                 .iter()

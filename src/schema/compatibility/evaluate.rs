@@ -3,7 +3,7 @@
 //! The validator has the last word on every witness; this evaluator only steers the search and
 //! settles finite sets, so an unknown costs completeness and never correctness.
 
-use std::rc::Rc;
+use std::{cell::RefCell, rc::Rc};
 
 use serde_json::Value;
 
@@ -21,7 +21,11 @@ pub(super) type Verdict = Option<bool>;
 
 /// Whether `value` meets node `id`.
 pub(super) fn evaluate(arena: &Arena, id: NodeId, value: &Value) -> Verdict {
-    Evaluator { arena }.node(id, value, 0)
+    Evaluator {
+        arena,
+        open: RefCell::default(),
+    }
+    .node(id, value, 0)
 }
 
 /// JSON equality: numbers by value, objects whatever the order.
@@ -70,6 +74,8 @@ fn any(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
 
 struct Evaluator<'a> {
     arena: &'a Arena,
+    /// The questions that are open, each about the value or a part of it.
+    open: RefCell<Vec<(NodeId, *const Value)>>,
 }
 
 impl Evaluator<'_> {
@@ -79,9 +85,29 @@ impl Evaluator<'_> {
             Body::Never => return Some(false),
             Body::Facts(facts) => facts,
         };
-        if depth > DEPTH_MAX {
+        if depth > DEPTH_MAX || !self.arena.fuel.spend(1) {
             return None;
         }
+        // What a schema says that leads back to itself on the same value is left to the validator.
+        let question = (id, std::ptr::from_ref(value));
+        let is_open = {
+            let open = self.open.borrow();
+            let same_value = open
+                .iter()
+                .rev()
+                .take_while(|(_, value)| *value == question.1);
+            same_value.into_iter().any(|known| *known == question)
+        };
+        if is_open {
+            return None;
+        }
+        self.open.borrow_mut().push(question);
+        let verdict = self.facts(facts, value, depth);
+        self.open.borrow_mut().pop();
+        verdict
+    }
+
+    fn facts(&self, facts: &Facts, value: &Value, depth: usize) -> Verdict {
         if !facts.types.contains(Types::of(value))
             || facts
                 .values
@@ -95,7 +121,7 @@ impl Evaluator<'_> {
             Value::Number(_) => number(facts, value),
             Value::String(text) => self.string(facts, text),
             Value::Array(items) => self.array(facts, items, depth),
-            Value::Object(members) => self.object(facts, members, depth),
+            Value::Object(members) => self.object(facts, members, value, depth),
         };
         if own == Some(false) {
             return own;
@@ -207,6 +233,7 @@ impl Evaluator<'_> {
         &self,
         facts: &Facts,
         members: &serde_json::Map<String, Value>,
+        whole: &Value,
         depth: usize,
     ) -> Verdict {
         let count = members.len() as u64;
@@ -231,10 +258,9 @@ impl Evaluator<'_> {
                 verdicts.push(self.node(names, &Value::from(name.as_str()), depth + 1));
             }
         }
-        let whole = || Value::Object(members.clone());
         for dependent in &facts.dependents {
             if members.contains_key(dependent.trigger.as_ref()) {
-                verdicts.push(self.node(dependent.then, &whole(), depth + 1));
+                verdicts.push(self.node(dependent.then, whole, depth + 1));
             }
         }
         if let Some(unevaluated) = facts.unevaluated_properties {

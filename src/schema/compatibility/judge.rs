@@ -74,11 +74,11 @@ impl<'a> Judge<'a> {
         options: &'a CheckOptions,
         budget: &'a Budget,
     ) -> Self {
-        let mut arena = Arena::new();
+        let mut arena = Arena::new(budget.time_left());
         let formats = options.schema.assert_formats;
         let old_root = read(&mut arena, old.document(), Side::Old, old.draft(), formats);
         let new_root = read(&mut arena, new.document(), Side::New, new.draft(), formats);
-        arena.classify();
+        arena.classify(budget);
         let mut pool = Vec::new();
         collect_literals(old.document(), &mut pool);
         collect_literals(new.document(), &mut pool);
@@ -219,11 +219,11 @@ impl<'a> Judge<'a> {
         let Some(lost) = &answer.lost else {
             return Vec::new();
         };
-        let mut arena = Arena::new();
+        let mut arena = Arena::new(self.budget.time_left());
         let formats = self.options.schema.assert_formats;
         let draft = crate::schema::Draft::of(lost, self.new.draft()).unwrap_or(self.new.draft());
         let root = read(&mut arena, lost, Side::Old, draft, formats);
-        arena.classify();
+        arena.classify(self.budget);
         let wanted = Conjunction::of(&arena, [root]);
         Search::new(&arena, self.budget, &self.pool).find(&wanted)
     }

@@ -438,6 +438,25 @@ fn hostile_schemas_end_within_the_limit_of_time() {
         };
         json!({"type": "object", "properties": (0..1700).map(member).collect::<serde_json::Map<_, _>>()})
     };
+    let paradox = |value: Value| {
+        let branch = |name: &str| json!({"allOf": [{"$ref": "#/$defs/u"}, {"required": [name]}]});
+        json!({
+            "$defs": {"u": {"anyOf": [branch("a"), branch("b"), {"oneOf": [branch("c"), {"not": {"$ref": "#/$defs/u"}}]}]}},
+            "$ref": "#/$defs/u",
+            "const": value,
+        })
+    };
+    let chain = |leaf: &str| {
+        let link = |index: usize| {
+            (
+                format!("d{index}"),
+                json!({"properties": {"n": {"$ref": format!("#/$defs/d{}", index + 1)}}}),
+            )
+        };
+        let mut links: serde_json::Map<_, _> = (0..4000).map(link).collect();
+        links.insert("d4000".to_owned(), json!({"type": leaf}));
+        json!({"$defs": links, "$ref": "#/$defs/d0"})
+    };
     assert!(large(1).to_string().len() > SCHEMA_BYTES_MAX * 3 / 4);
     for (name, old, new) in [
         ("wide", wide(200), wide(201)),
@@ -458,6 +477,8 @@ fn hostile_schemas_end_within_the_limit_of_time() {
             json!({"anyOf": [{"$ref": "#"}, {"type": "string"}]}),
             json!({"not": {"$ref": "#"}}),
         ),
+        ("unions in place", paradox(json!(1)), paradox(json!(2))),
+        ("chain", chain("string"), chain("integer")),
         (
             "large counts",
             json!({"minItems": u64::MAX, "minLength": 1_000_000_000}),

@@ -186,7 +186,11 @@ impl UnmatchedGroups {
         event: &Event,
         (at, seq): (Millis, Seq),
     ) -> rusqlite::Result<()> {
-        let own = (bus, event.source().to_owned(), event.event_type().to_owned());
+        let own = (
+            bus,
+            event.source().to_owned(),
+            event.event_type().to_owned(),
+        );
         let has_room = self.known + self.groups.len() < GROUPS_MAX;
         let key = if has_room || self.groups.contains_key(&own) || is_kept(connection, &own)? {
             own

@@ -8,11 +8,10 @@ use crate::store::{Change, Key, StoredDocument};
 
 /// All documents.
 pub(super) async fn documents(reads: &SqlitePool) -> Result<Vec<StoredDocument>, sqlx::Error> {
-    let rows = sqlx::query(
-        "SELECT kind, bus, name, version, text, created_at, updated_at FROM document",
-    )
-    .fetch_all(reads)
-    .await?;
+    let rows =
+        sqlx::query("SELECT kind, bus, name, version, text, created_at, updated_at FROM document")
+            .fetch_all(reads)
+            .await?;
     rows.iter()
         .map(|row| {
             Ok(StoredDocument {
@@ -75,9 +74,10 @@ fn put(transaction: &Transaction<'_>, document: &StoredDocument) -> rusqlite::Re
 
 /// All API keys.
 pub(super) async fn keys(reads: &SqlitePool) -> Result<Vec<Key>, sqlx::Error> {
-    let rows = sqlx::query("SELECT name, digest, scopes, bus, created_at FROM api_key ORDER BY name")
-        .fetch_all(reads)
-        .await?;
+    let rows =
+        sqlx::query("SELECT name, digest, scopes, bus, created_at FROM api_key ORDER BY name")
+            .fetch_all(reads)
+            .await?;
     rows.iter()
         .map(|row| {
             let scopes: String = row.try_get(2)?;
@@ -97,7 +97,13 @@ pub(super) fn add_key(transaction: &mut Transaction<'_>, key: &Key) -> rusqlite:
     let added = transaction.connection.execute(
         "INSERT INTO api_key (name, digest, scopes, bus, created_at) \
          VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
-        params![key.name, key.digest, key.scopes.join(" "), key.bus, key.created_at],
+        params![
+            key.name,
+            key.digest,
+            key.scopes.join(" "),
+            key.bus,
+            key.created_at
+        ],
     )?;
     Ok(added > 0)
 }

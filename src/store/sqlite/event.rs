@@ -131,15 +131,17 @@ fn stored(row: &SqliteRow) -> Result<StoredEvent, Error> {
     let blob_key: Option<String> = row.try_get(6).map_err(read)?;
     let data_bytes = u64::try_from(row.try_get::<i64, _>(7).map_err(read)?).unwrap_or(0);
     let data = match data {
-        Some(data) => Data::from_code(data_kind, data.into())
-            .ok_or(Error::Corrupt { what: "kind of data" })?,
+        Some(data) => Data::from_code(data_kind, data.into()).ok_or(Error::Corrupt {
+            what: "kind of data",
+        })?,
         None => Data::Absent,
     };
     Ok(StoredEvent {
         seq: row.try_get(0).map_err(read)?,
         bus: row.try_get(1).map_err(read)?,
         accepted_at: row.try_get(2).map_err(read)?,
-        event: Event::from_stored(&attributes, data).map_err(|_| Error::Corrupt { what: "event" })?,
+        event: Event::from_stored(&attributes, data)
+            .map_err(|_| Error::Corrupt { what: "event" })?,
         claim: blob_key.map(|key| Claim {
             key,
             bytes: data_bytes,

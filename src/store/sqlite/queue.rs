@@ -60,12 +60,13 @@ pub(super) async fn ready(
     after: Seq,
     limit: u32,
 ) -> Result<Vec<Pending>, sqlx::Error> {
-    let rows = sqlx::query("SELECT seq FROM ready WHERE lane = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")
-        .bind(lane)
-        .bind(after)
-        .bind(limit)
-        .fetch_all(reads)
-        .await?;
+    let rows =
+        sqlx::query("SELECT seq FROM ready WHERE lane = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")
+            .bind(lane)
+            .bind(after)
+            .bind(limit)
+            .fetch_all(reads)
+            .await?;
     rows.iter()
         .map(|row| row.try_get(0).map(Pending::fresh))
         .collect()
@@ -147,7 +148,15 @@ fn settle_one(transaction: &mut Transaction<'_>, settlement: &Settlement) -> rus
         }
         End::Retry { due, failures } => {
             note_attempt(transaction, settlement)?;
-            delay(transaction, lane, *due, Pending { failures: *failures, ..pending })?;
+            delay(
+                transaction,
+                lane,
+                *due,
+                Pending {
+                    failures: *failures,
+                    ..pending
+                },
+            )?;
         }
         End::DeadLetter {
             reason,
@@ -162,7 +171,15 @@ fn settle_one(transaction: &mut Transaction<'_>, settlement: &Settlement) -> rus
                 at: *at,
             };
             let failures = pending.failures + u32::from(*charged);
-            super::dead::bury(transaction, lane, Pending { failures, ..pending }, &death)?;
+            super::dead::bury(
+                transaction,
+                lane,
+                Pending {
+                    failures,
+                    ..pending
+                },
+                &death,
+            )?;
         }
     }
     Ok(())
@@ -233,7 +250,12 @@ fn note_attempt(transaction: &Transaction<'_>, settlement: &Settlement) -> rusql
     let Some(attempt) = &settlement.attempt else {
         return Ok(());
     };
-    write_attempt(transaction, settlement.lane, settlement.pending.seq, attempt)
+    write_attempt(
+        transaction,
+        settlement.lane,
+        settlement.pending.seq,
+        attempt,
+    )
 }
 
 /// Keeps a failed attempt until its delivery is settled.

@@ -244,11 +244,10 @@ impl Committer {
 impl State {
     /// Reads what the writer keeps beside the database.
     pub fn load(connection: &Connection) -> rusqlite::Result<Self> {
-        let next_seq: Seq = connection.query_row(
-            "SELECT COALESCE(MAX(seq), 0) + 1 FROM event",
-            [],
-            |row| row.get(0),
-        )?;
+        let next_seq: Seq =
+            connection.query_row("SELECT COALESCE(MAX(seq), 0) + 1 FROM event", [], |row| {
+                row.get(0)
+            })?;
         Ok(Self {
             next_seq,
             buses: names(connection, "SELECT name, bus FROM bus")?,
@@ -276,11 +275,11 @@ impl Transaction<'_> {
         if let Some(bus) = self.state.buses.get(name) {
             return Ok(*bus);
         }
-        let bus = self
-            .connection
-            .query_row("INSERT INTO bus (name) VALUES (?1) RETURNING bus", [name], |row| {
-                row.get(0)
-            })?;
+        let bus = self.connection.query_row(
+            "INSERT INTO bus (name) VALUES (?1) RETURNING bus",
+            [name],
+            |row| row.get(0),
+        )?;
         self.state.buses.insert(name.to_owned(), bus);
         Ok(bus)
     }
