@@ -6,6 +6,7 @@
 mod bus;
 pub mod dir;
 mod document;
+mod id;
 mod live;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,8 @@ use crate::schema::{DefaultVersion, Mode, Schema};
 use crate::target::Target;
 
 pub use bus::Bus;
-pub use document::{BusSettings, Document, Id, Kind, Part, Policy, Unread};
+pub use document::{BusSettings, Document, Part, Policy, Unread};
+pub use id::{Id, Kind};
 pub use live::{ChangeError, Edit, Live};
 
 /// What to do with an event whose type has no schema.

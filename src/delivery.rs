@@ -26,6 +26,7 @@ use crate::clock::{Clock, Millis};
 use crate::store::{self, Counts, LeaseEnd, Store, StoredEvent};
 use crate::target::{Kind, Senders, Target};
 use crate::telemetry::Metrics;
+use crate::telemetry::trace::{self, TraceContext};
 
 use gate::Gate;
 pub use gate::Hold;
@@ -225,7 +226,18 @@ impl Deliveries {
     /// # Errors
     /// When there is no such pull target, too much is leased, or the store fails.
     pub async fn receive(&self, target: &str, ask: Receive) -> Result<Vec<Received>, Error> {
-        self.pull_target(target)?.receive(ask).await
+        let received = self.pull_target(target)?.receive(ask).await?;
+        let contexts: Vec<TraceContext> = received
+            .iter()
+            .filter_map(|received| push::stored_context(&received.stored))
+            .collect();
+        // It says which events' traces end in this consumer's hands.
+        drop(trace::pull_span(
+            trace::Pull::Receive,
+            target,
+            contexts.iter(),
+        ));
+        Ok(received)
     }
 
     /// Settles leases by token; false where a token is not the live one.

@@ -365,6 +365,34 @@ fn the_index_the_explanation_and_a_plain_evaluator_agree() {
     println!("{matched_count} matches in {} verdicts", cases() * 96);
 }
 
+/// Enough rules that lists of the index are long and get levels of their own.
+#[test]
+fn thousands_of_rules_together_match_as_each_alone() {
+    let mut choices = oracle::Choices::from_seed(17);
+    let rules: Vec<(RuleId, Vec<oracle::Member>, Arc<Pattern>)> = (0..4_000)
+        .filter_map(|id| {
+            let members = oracle::pattern(&mut choices);
+            let text = oracle::pattern_text(&members, &mut choices);
+            Some((id, members, Arc::new(Pattern::parse(&text).ok()?)))
+        })
+        .collect();
+    let numbered = |(id, _, pattern): &(RuleId, _, Arc<Pattern>)| (*id, Arc::clone(pattern));
+    let index = Index::build(rules.iter().map(numbered));
+    let grown = rules.chunks(700).fold(Index::default(), |index, some| {
+        index.with_added(some.iter().map(numbered))
+    });
+    let mut scratch = Scratch::default();
+    for _ in 0..20 {
+        let event = oracle::event(&mut choices);
+        let text = oracle::event_text(&event, &mut choices);
+        let holds = |members: &[oracle::Member]| oracle::matches(members, &event);
+        let of_each = rules.iter().filter(|(_, members, _)| holds(members));
+        let expected: Vec<RuleId> = of_each.map(|(id, _, _)| *id).collect();
+        assert_eq!(matches(&index, &text, &mut scratch), expected, "{text}");
+        assert_eq!(matches(&grown, &text, &mut scratch), expected, "{text}");
+    }
+}
+
 /// Fenced blocks of `docs/patterns.md`: what follows the fence, and the lines.
 fn documented() -> Vec<(String, Vec<String>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/patterns.md");
@@ -521,6 +549,17 @@ fn an_explanation_names_the_leaf_the_value_and_the_reason() {
             failure("e", "exists", "[{\"exists\":false}]", "null".into(), kind("present")),
             failure("f", "exactly", "[1]", serde_json::Value::Null, kind("missing")),
         ]})
+    );
+}
+
+#[test]
+fn an_explanation_tells_an_object_from_nothing() {
+    let pattern = Pattern::parse(r#"{"a": [1], "b": [1], "c": [1]}"#).unwrap();
+    let told = explain(&pattern, &Input::raw(br#"{"a": {"x": 1}, "b": []}"#));
+    let reasons: Vec<Reason> = told.failures.into_iter().map(|one| one.reason).collect();
+    assert_eq!(
+        reasons,
+        [Reason::NotAValue, Reason::NotAValue, Reason::Missing]
     );
 }
 

@@ -118,6 +118,17 @@ impl Keys {
         Ok(removed)
     }
 
+    /// Whether no key but this one administers every bus.
+    #[must_use]
+    pub fn is_last_admin(&self, name: &str) -> bool {
+        let keys = self.current.load();
+        let administers = |key: &Key| {
+            key.bus.is_none() && key.scopes.iter().any(|held| held == Scope::Admin.as_str())
+        };
+        keys.get(name).is_some_and(administers)
+            && keys.values().filter(|key| administers(key)).count() == 1
+    }
+
     /// All keys, without their secrets.
     #[must_use]
     pub fn list(&self) -> Vec<Key> {

@@ -86,6 +86,12 @@ pub(super) async fn remove(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     api.keys.check(&headers, Scope::Admin, None)?;
+    if api.keys.is_last_admin(&name) {
+        let detail = format!(
+            "without `{name}` nobody could administer, or everybody could; make another admin key first"
+        );
+        return Err(Problem::new(Kind::LastAdminKey, detail));
+    }
     if api.keys.remove(&name).await? {
         Ok(StatusCode::NO_CONTENT.into_response())
     } else {

@@ -61,6 +61,7 @@ kinds! {
     QueueNotEmpty "queue-not-empty" CONFLICT "The target's queue is not empty";
     NotPull "not-a-pull-target" CONFLICT "The target has no consumers";
     NameTaken "name-taken" CONFLICT "The name is taken";
+    LastAdminKey "last-admin-key" CONFLICT "The key is the last that administers";
     TooLarge "too-large" PAYLOAD_TOO_LARGE "The request is larger than the limit";
     NotACloudEvent "not-a-cloudevent" UNSUPPORTED_MEDIA_TYPE "The request is not a CloudEvent";
     UnsupportedFormat "unsupported-format" UNSUPPORTED_MEDIA_TYPE "The event format is not spoken here";

@@ -36,6 +36,9 @@ struct State {
     cursor: Seq,
     /// Delayed rows that are in the window or in somebody's hands.
     taken: HashSet<Seq>,
+    /// While the window is being filled: delayed rows settled meanwhile, which the read under way
+    /// may still show.
+    settled_meanwhile: Option<HashSet<Seq>>,
     /// Ready rows may lie beyond the cursor.
     more: bool,
     /// When the next delayed row is due, as far as is known.
@@ -185,11 +188,13 @@ impl Lane {
             let due_now = state.next_due.is_some_and(|due| due <= now);
             if due_now {
                 state.next_due = None;
+                state.settled_meanwhile = Some(HashSet::new());
             }
             let more = std::mem::take(&mut state.more);
             (due_now, state.taken.len(), more, state.cursor)
         };
         let filled = self.fill_from(now, (due_now, taken), (more, cursor)).await;
+        self.state.lock().settled_meanwhile = None;
         if filled.is_err() {
             let mut state = self.state.lock();
             state.more |= more;
@@ -211,8 +216,9 @@ impl Lane {
             let due = self.store.due(self.id, now, limit).await?;
             let is_full = due.rows.len() as u64 >= u64::from(limit);
             let mut state = self.state.lock();
+            let settled = state.settled_meanwhile.take().unwrap_or_default();
             for pending in due.rows {
-                if state.taken.insert(pending.seq) {
+                if !settled.contains(&pending.seq) && state.taken.insert(pending.seq) {
                     state.window.push_back(pending);
                 }
             }
@@ -312,7 +318,11 @@ impl Lane {
 
     fn let_go(&self, pending: Pending) {
         if matches!(pending.origin, Origin::Delayed { .. }) {
-            self.state.lock().taken.remove(&pending.seq);
+            let mut state = self.state.lock();
+            state.taken.remove(&pending.seq);
+            if let Some(settled) = &mut state.settled_meanwhile {
+                settled.insert(pending.seq);
+            }
         }
     }
 }

@@ -90,6 +90,7 @@ pub(crate) fn explain_with(
         paths.add(&field.path);
     }
     let mut leaves = Leaves::default();
+    leaves.containers = Some(Vec::new());
     if let Err(limit) = walk::walk(input, &paths, limits, &mut leaves) {
         return beyond(limit);
     }
@@ -241,7 +242,17 @@ impl<'v> View<'v> {
             .min_by_key(|(reason, _)| distance(reason));
         match nearest {
             Some((reason, value)) => describe(field, Some(&value), reason),
-            None => describe(field, None, Reason::Missing),
+            None => {
+                let path = self.paths.id(&field.path);
+                let containers = self.leaves.containers.iter().flatten();
+                let is_there = containers.copied().any(|known| Some(known) == path);
+                let reason = if is_there {
+                    Reason::NotAValue
+                } else {
+                    Reason::Missing
+                };
+                describe(field, None, reason)
+            }
         }
     }
 

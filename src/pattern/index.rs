@@ -9,16 +9,20 @@ mod affixes;
 mod arrays;
 mod atoms;
 mod blocks;
+mod buffers;
 mod build;
+mod cost;
 mod grams;
 mod level;
 mod ranges;
 mod run;
 mod segment;
+mod tests_at_path;
 
 use std::sync::Arc;
 
-use self::run::{Budget, Buffers, Run};
+use self::buffers::{Budget, Buffers};
+use self::run::Run;
 use self::segment::Segment;
 use super::Pattern;
 use super::input::Input;

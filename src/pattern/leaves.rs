@@ -17,6 +17,8 @@ pub(crate) struct Leaves {
     pub(crate) elements: Vec<Element>,
     pub(crate) arrays: Vec<Array>,
     pub(crate) decoded: Vec<u8>,
+    /// Paths at which there is an object or list; only an explanation asks for them.
+    pub(crate) containers: Option<Vec<PathId>>,
     heads: Vec<Head>,
     epoch: u32,
 }
@@ -118,6 +120,13 @@ impl Leaves {
             end: span.1 as u32,
             kind,
         });
+    }
+
+    /// Notes that an object or list is at a path, if that was asked for.
+    pub(crate) fn note_container(&mut self, path: Option<PathId>) {
+        if let (Some(containers), Some(path)) = (&mut self.containers, path) {
+            containers.push(path);
+        }
     }
 
     pub(crate) fn push_array(&mut self, node: NodeId, element: u32) -> u32 {

@@ -35,7 +35,7 @@ pub struct Decimal {
 impl<'a> Number<'a> {
     /// Reads the text of a number that is correct by the JSON grammar.
     pub(crate) fn read(text: &'a [u8]) -> Self {
-        if let Some(number) = Self::read_short_integer(text) {
+        if let Some(number) = Self::read_short(text) {
             return number;
         }
         let negative = text.first() == Some(&b'-');
@@ -74,40 +74,34 @@ impl<'a> Number<'a> {
         rest: &[],
     };
 
-    /// The usual case: at most 18 digits, no point, no exponent.
-    fn read_short_integer(text: &[u8]) -> Option<Self> {
+    /// The usual case in one pass: at most 19 digits that count, no exponent.
+    fn read_short(text: &[u8]) -> Option<Self> {
         let negative = text.first() == Some(&b'-');
-        let digits = &text[usize::from(negative)..];
-        if digits.is_empty() || digits.len() >= LEAD_DIGITS {
-            return None;
-        }
-        let mut value = 0u64;
-        for byte in digits {
+        let (mut value, mut count, mut scale) = (0u64, 0, 0i64);
+        let mut after_point = false;
+        for byte in &text[usize::from(negative)..] {
             let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
+            if *byte == b'.' {
+                after_point = true;
+            } else if digit > 9 || count == LEAD_DIGITS {
                 return None;
+            } else if value == 0 && digit == 0 {
+                scale -= i64::from(after_point);
+            } else {
+                value = value * 10 + u64::from(digit);
+                count += 1;
+                scale += i64::from(!after_point);
             }
-            value = value * 10 + u64::from(digit);
         }
-        Some(Self::integer(value, negative))
-    }
-
-    fn integer(value: u64, negative: bool) -> Self {
         if value == 0 {
-            return Self::ZERO;
+            return Some(Self::ZERO);
         }
-        let length = value.ilog10() as usize + 1;
-        let lead = if length < LEAD_DIGITS {
-            value * POWERS[LEAD_DIGITS - length]
-        } else {
-            value
-        };
-        Self {
+        Some(Self {
             negative,
-            scale: length as i64,
-            lead,
+            scale,
+            lead: value * POWERS[LEAD_DIGITS - count],
             rest: &[],
-        }
+        })
     }
 
     /// A copy that owns its digits.

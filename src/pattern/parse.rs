@@ -54,7 +54,7 @@ pub(crate) fn parse(text: &str, limits: &Limits) -> Result<Pattern, Error> {
         fields: Vec::new(),
     };
     let mut conjunctions = vec![Draft::default()];
-    reader.object(&root, members, None, false, &mut conjunctions)?;
+    reader.object(&root, members, Within::TOP, &mut conjunctions)?;
     let pattern = finish(reader.fields, conjunctions);
     let stars = pattern.complexity().stars;
     if stars > limits.stars_total_max {
@@ -95,6 +95,21 @@ fn finish(fields: Vec<Field>, conjunctions: Vec<Draft>) -> Pattern {
 /// A conjunction in the making: places in the reader's fields.
 type Draft = Vec<u16>;
 
+/// Where an object of fields stands.
+#[derive(Debug, Clone, Copy)]
+struct Within<'p> {
+    /// The path above; none at the top.
+    path: Option<&'p str>,
+    in_or: bool,
+}
+
+impl Within<'_> {
+    const TOP: Self = Self {
+        path: None,
+        in_or: false,
+    };
+}
+
 struct Reader<'r> {
     text: &'r str,
     limits: &'r Limits,
@@ -106,15 +121,14 @@ impl Reader<'_> {
         &mut self,
         node: &Node<'_>,
         members: &[(String, Node<'_>)],
-        path: Option<&str>,
-        in_or: bool,
+        within: Within<'_>,
         conjunctions: &mut Vec<Draft>,
     ) -> Result<(), Error> {
         if members.is_empty() {
             return Err(node.fault(Fault::EmptyObject));
         }
         for (key, value) in members {
-            self.member(key, value, path, in_or, conjunctions)
+            self.member(key, value, within, conjunctions)
                 .map_err(|error| error.under(key))?;
         }
         Ok(())
@@ -124,22 +138,27 @@ impl Reader<'_> {
         &mut self,
         key: &str,
         value: &Node<'_>,
-        path: Option<&str>,
-        in_or: bool,
+        within: Within<'_>,
         conjunctions: &mut Vec<Draft>,
     ) -> Result<(), Error> {
         if key == "$or" {
-            return self.alternatives(value, path, conjunctions);
+            return self.alternatives(value, within, conjunctions);
         }
-        if in_or && RESERVED_IN_OR.contains(&key) {
+        if within.in_or && RESERVED_IN_OR.contains(&key) {
             return Err(value.fault(Fault::OrReserved { word: key.into() }));
         }
-        let path = match path {
+        let path = match within.path {
             None => self.top_key(key).into_owned(),
             Some(path) => format!("{path}.{key}"),
         };
         match &value.value {
-            Json::Object(members) => self.object(value, members, Some(&path), in_or, conjunctions),
+            Json::Object(members) => {
+                let within = Within {
+                    path: Some(&path),
+                    ..within
+                };
+                self.object(value, members, within, conjunctions)
+            }
             Json::Array(tests) => self.field(path, value, tests, conjunctions),
             _ => Err(value.fault(Fault::BareValue {
                 key: key.into(),
@@ -226,7 +245,7 @@ impl Reader<'_> {
     fn alternatives(
         &mut self,
         node: &Node<'_>,
-        path: Option<&str>,
+        within: Within<'_>,
         conjunctions: &mut Vec<Draft>,
     ) -> Result<(), Error> {
         let Json::Array(branches) = &node.value else {
@@ -235,6 +254,10 @@ impl Reader<'_> {
         if branches.len() < 2 {
             return Err(node.fault(Fault::OrTooFew));
         }
+        let within = Within {
+            in_or: true,
+            ..within
+        };
         let mut all = Vec::new();
         for (index, branch) in branches.iter().enumerate() {
             let at = |error: Error| error.under(&index.to_string());
@@ -252,7 +275,7 @@ impl Reader<'_> {
                 )));
             }
             let mut copies = conjunctions.clone();
-            self.object(branch, members, path, true, &mut copies)
+            self.object(branch, members, within, &mut copies)
                 .map_err(at)?;
             all.append(&mut copies);
         }

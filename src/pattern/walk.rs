@@ -114,6 +114,9 @@ impl Walker<'_> {
 
     /// Reads the value that begins at `start` and gives the place after it.
     fn value(&mut self, start: usize, place: Place) -> Result<usize, Stop> {
+        if matches!(self.bytes.get(start), Some(b'{' | b'[')) {
+            self.leaves.note_container(self.paths.path_at(place.node));
+        }
         let (kind, end) = match self.bytes.get(start) {
             Some(b'{') if self.paths.continues(place.node) => return self.object(start, place),
             Some(b'{') => return scan::skip_container(self.bytes, start).ok_or(Stop::Malformed),

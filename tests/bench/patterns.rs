@@ -365,4 +365,149 @@ fn check_small() {
     println!("a small workload matched; give the folder of the whole one for figures");
 }
 
-fn worst_cases() {}
+/// What hurts others, each measured alone.
+fn worst_cases() {
+    println!(
+        "\n{:<58} {:>10} {:>10} {:>12} {:>8}",
+        "worst cases", "load ms", "us/event", "B/rule", "matches"
+    );
+    let number = |count: usize, pattern: &dyn Fn(usize) -> String| -> Vec<String> {
+        (0..count).map(pattern).collect()
+    };
+    let arrays = |length: usize| {
+        let list = |key: &str| vec![format!("{{\"{key}\":1}}"); length].join(",");
+        format!(
+            "{{\"a\":[{}],\"b\":[{}],\"c\":\"no\"}}",
+            list("x"),
+            list("y")
+        )
+    };
+    let large = format!(
+        "{{\"pad\":[{}],\"a\":\"x\"}}",
+        vec![r#"{"text":"some \"quoted\" words","n":[1,2.5,null]}"#; 21_000].join(",")
+    );
+    let cases = [
+        (
+            "1,000 wildcards *-appN-* on one field",
+            number(1_000, &|n| {
+                format!(r#"{{"f":[{{"wildcard":"*-app{n}-*"}}]}}"#)
+            }),
+            r#"{"f":"prod-app77-eu-west-1"}"#.to_owned(),
+        ),
+        (
+            "10,000 wildcards *-appN-* on one field",
+            number(10_000, &|n| {
+                format!(r#"{{"f":[{{"wildcard":"*-app{n}-*"}}]}}"#)
+            }),
+            r#"{"f":"prod-app77-eu-west-1"}"#.to_owned(),
+        ),
+        (
+            "10,000 anything-but lists on one field, nearly all match",
+            number(10_000, &|n| {
+                format!(r#"{{"f":[{{"anything-but":["v{n}","w{n}"]}}]}}"#)
+            }),
+            r#"{"f":"v77"}"#.to_owned(),
+        ),
+        (
+            "10,000 ranges that overlap at one point, all match",
+            number(10_000, &|n| {
+                format!(
+                    r#"{{"f":[{{"numeric":[">",{},"<",{}]}}]}}"#,
+                    10_000 - n,
+                    20_000 + n
+                )
+            }),
+            r#"{"f":15000}"#.to_owned(),
+        ),
+        (
+            "10,000 ranges, none at the point",
+            number(10_000, &|n| {
+                format!(
+                    r#"{{"f":[{{"numeric":[">",{},"<",{}]}}]}}"#,
+                    n * 10,
+                    n * 10 + 9
+                )
+            }),
+            r#"{"f":50009}"#.to_owned(),
+        ),
+        (
+            "one rule of three fields, two lists of 1,000",
+            vec![r#"{"a":{"x":[1]},"b":{"y":[1]},"c":["yes"]}"#.into()],
+            arrays(1_000),
+        ),
+        (
+            "the same, all fields hold",
+            vec![r#"{"a":{"x":[1]},"b":{"y":[1]},"c":["no"]}"#.into()],
+            arrays(1_000),
+        ),
+        (
+            "one rule, an event of 1 MiB",
+            vec![r#"{"a":["x"]}"#.into()],
+            large.clone(),
+        ),
+        (
+            "one rule on every element, an event of 1 MiB",
+            vec![r#"{"pad":{"n":[1],"text":[{"suffix":"zz"}]}}"#.into()],
+            large,
+        ),
+        (
+            "100,000 exact rules of three fields",
+            number(100_000, &|n| {
+                format!(
+                    r#"{{"source":["s{}"],"type":["t{}"],"data":{{"region":["r{}"]}}}}"#,
+                    n % 100,
+                    n / 100 % 100,
+                    n / 10_000
+                )
+            }),
+            r#"{"source":"s7","type":"t9","data":{"region":"r3"}}"#.to_owned(),
+        ),
+    ];
+    for (name, patterns, event) in cases {
+        worst_case(name, &patterns, event.as_bytes());
+    }
+}
+
+fn worst_case(name: &str, patterns: &[String], event: &[u8]) {
+    let rules: Vec<(RuleId, Box<RawValue>)> = (0..)
+        .zip(patterns)
+        .map(|(id, text)| {
+            (
+                id,
+                RawValue::from_string(text.clone()).expect("a pattern is JSON"),
+            )
+        })
+        .collect();
+    let mut dak = Dak::load(&rules);
+    let matches = dak.count(event);
+    let events = [event];
+    let per_second = median(
+        (0..3)
+            .map(|_| {
+                rate(&events, Duration::from_millis(100), |event| {
+                    dak.count(event)
+                })
+            })
+            .collect(),
+    );
+    println!(
+        "{name:<58} {:>10.1} {:>10.2} {:>12} {matches:>8}",
+        dak.figures.load.as_secs_f64() * 1e3,
+        1e6 / per_second,
+        dak.figures.bytes / rules.len() as u64,
+    );
+    let again = Arc::new(Pattern::parse(rules[0].1.get()).expect("it was correct before"));
+    let start = Instant::now();
+    let index = dak.index.with_added([(RuleId::MAX, again)]);
+    let added = start.elapsed();
+    let start = Instant::now();
+    black_box(index.with_removed([RuleId::MAX]));
+    if rules.len() >= 100_000 {
+        println!(
+            "{:<58} {:>10.3} {:>10.3}",
+            "  one rule added to them, removed again (ms)",
+            added.as_secs_f64() * 1e3,
+            start.elapsed().as_secs_f64() * 1e3
+        );
+    }
+}

@@ -126,6 +126,7 @@ impl Server {
                 let said = std::fs::read_to_string(log).unwrap_or_default();
                 bail!("the server is not ready ({ended:?}): {said}");
             }
+            // Whether it listens is only known by asking, and asking without pause slows its start.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -396,3 +396,31 @@ async fn an_address_that_others_reach_needs_a_key_or_the_word_insecure() {
     http.get("/v1/rules").await.ok();
     running.stop().await;
 }
+
+#[tokio::test]
+async fn the_last_key_that_administers_cannot_be_removed() {
+    let gateway = Gateway::start().await;
+    let admin = client(&gateway, &gateway.http, "root", &["admin"], Value::Null).await;
+    let limited = json!("default");
+    client(&gateway, &admin, "limited", &["admin"], limited).await;
+    admin
+        .delete("/v1/keys/root")
+        .await
+        .problem(409, "last-admin-key");
+    let second = client(&gateway, &admin, "second", &["admin"], Value::Null).await;
+    assert_eq!(second.delete("/v1/keys/root").await.status, 204);
+    admin.get("/v1/keys").await.problem(401, "unauthorized");
+}
+
+#[tokio::test]
+async fn a_second_server_on_the_same_folder_is_refused() {
+    let gateway = Gateway::start().await;
+    let folder = gateway.folder().display().to_string();
+    let settings = [
+        ("listen".to_owned(), "127.0.0.1:0".to_owned()),
+        ("data_dir".to_owned(), folder),
+    ];
+    let config = Config::load(&settings, [], None).expect("settings");
+    let refused = server::start(config, dak::clock::Clock::system()).await;
+    assert!(matches!(refused, Err(server::Error::InUse { .. })));
+}

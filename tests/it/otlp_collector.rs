@@ -267,6 +267,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_collector_receives_the_whole_trace_of_an_event() {
+        crate::support::trace_side_by_side();
         let collector = Collector::start().await;
         let options = Options {
             otlp_endpoint: Some(collector.endpoint()),

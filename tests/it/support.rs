@@ -3,8 +3,8 @@
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -20,6 +20,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, watch};
+use tracing::Dispatch;
+use tracing::subscriber::NoSubscriber;
 
 /// Longest wait for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -48,6 +50,7 @@ impl Gateway {
 
     /// A gateway whose time the test moves.
     pub async fn with_clock(settings: &[(&str, &str)], clock: Clock) -> Self {
+        trace_side_by_side();
         let folder = tempfile::tempdir().expect("a folder");
         let mut all = vec![
             ("listen".to_owned(), "127.0.0.1:0".to_owned()),
@@ -170,6 +173,14 @@ impl Gateway {
             .find_map(|found| found.strip_prefix(line)?.trim().parse().ok())
             .unwrap_or(0.0)
     }
+}
+
+/// Lets tests trace side by side, each with a subscriber on its own thread. While a process has one
+/// subscriber only, `tracing` takes the word of whichever thread meets a span first, and a thread
+/// without a subscriber would switch that span off for all; so two idle ones are kept.
+pub fn trace_side_by_side() {
+    static IDLE: OnceLock<[Dispatch; 2]> = OnceLock::new();
+    IDLE.get_or_init(|| [(); 2].map(|()| Dispatch::new(NoSubscriber::default())));
 }
 
 /// Asks again until the answer is the one to wait for.

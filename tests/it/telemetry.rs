@@ -8,7 +8,7 @@ use tracing::dispatcher::DefaultGuard;
 
 use crate::cloudevents::send;
 use crate::otlp_collector::{Collector, Span, SpanKind, parent_of};
-use crate::support::{Gateway, Got, Receiver, shared};
+use crate::support::{Gateway, Got, Receiver, shared, trace_side_by_side};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
@@ -22,6 +22,7 @@ struct Tracing {
 
 impl Tracing {
     async fn start() -> Self {
+        trace_side_by_side();
         let collector = Collector::start().await;
         let options = Options {
             otlp_endpoint: Some(collector.endpoint()),

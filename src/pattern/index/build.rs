@@ -2,22 +2,22 @@
 
 use rustc_hash::FxHashMap;
 
-use super::affixes::Affixes;
 use super::atoms::{Atom, NO_ATOM};
-use super::blocks::Blocks;
-use super::grams::{GramCounts, Grams};
+use super::cost::{Counts, op_cost};
 use super::level::{
-    AtomLists, Folded, IS_LEVEL, Level, Lists, NO_GUARD, NO_LIST, PathTests, TextTests,
+    AtomLists, IS_LEVEL, LINK, Level, Lists, NO_GUARD, NO_LIST, PathTests, SecondGuard,
 };
-use super::ranges::Ranges;
 use super::segment::{Check, LocalPath, MAY_REPEAT, Segment};
-use crate::pattern::op::{Cidr, Range};
+use super::tests_at_path::{PathDraft, TestKey};
+use crate::pattern::op::Range;
 use crate::pattern::{Op, fold};
 
 const NONE: u32 = u32::MAX;
 
 /// A list longer than this becomes a level when its conjunctions have other fields to go by.
 const LIST_LENGTH_MAX: usize = 512;
+/// Conjunctions of a list without guard at most; more get a level.
+const UNGUARDED_MAX: usize = 8;
 /// Values of a guard at most; each makes an entry.
 const GUARD_ATOMS_MAX: usize = 8;
 /// Tests of a field at most whose conjunctions are listed with guards.
@@ -43,6 +43,7 @@ struct Entry {
     guard_path: LocalPath,
     guard: Atom,
     conjunction: u32,
+    second: SecondGuard,
 }
 
 struct Builder<'s> {
@@ -61,34 +62,12 @@ enum Key<'s> {
     Test(LocalPath, TestKey<'s>),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum TestKey<'s> {
-    Prefix(&'s str),
-    Suffix(&'s str),
-    /// The fold of the text.
-    Folded(Box<[u8]>),
-    FoldedPrefix(Box<[u8]>),
-    FoldedSuffix(Box<[u8]>),
-    Gram(u64),
-    Block(u8, std::net::IpAddr),
-    /// By place: ranges are not compared.
-    Range(u32),
-}
-
 /// A level in the making.
 #[derive(Default)]
 struct Draft<'s> {
     keys: FxHashMap<Key<'s>, u32>,
     ranges: Vec<&'s Range>,
     entries: Vec<Entry>,
-}
-
-/// How often things occur among the conjunctions of a level.
-#[derive(Default)]
-struct Counts {
-    atoms: FxHashMap<Atom, u32>,
-    paths: FxHashMap<LocalPath, u32>,
-    grams: FxHashMap<LocalPath, GramCounts>,
 }
 
 impl<'s> Builder<'s> {
@@ -111,17 +90,8 @@ impl<'s> Builder<'s> {
         let mut counts = Counts::default();
         for conjunction in conjunctions {
             for check in self.segment.conjunction(*conjunction).1 {
-                if !check.is_for_value() || used.contains(&check.path) {
-                    continue;
-                }
-                *counts.paths.entry(check.path).or_default() += 1;
-                for atom in check.atoms() {
-                    *counts.atoms.entry(*atom).or_default() += 1;
-                }
-                for op in check.ops() {
-                    if let Op::Wildcard(wildcard) = op {
-                        counts.grams.entry(check.path).or_default().add(wildcard);
-                    }
+                if check.is_for_value() && !used.contains(&check.path) {
+                    counts.add(&check);
                 }
             }
         }
@@ -132,7 +102,7 @@ impl<'s> Builder<'s> {
     fn list(&self, conjunction: u32, used: &[LocalPath], counts: &Counts, draft: &mut Draft<'s>) {
         let checks = self.segment.conjunction(conjunction).1;
         let usable = |check: &Check<'s>| check.is_for_value() && !used.contains(&check.path);
-        let cost = |check: &Check<'s>| self.cost(check, counts);
+        let cost = |check: &Check<'s>| counts.cost(check);
         let best = checks
             .clone()
             .filter(usable)
@@ -142,6 +112,7 @@ impl<'s> Builder<'s> {
             guard_path: NO_GUARD,
             conjunction,
             guard: NO_ATOM,
+            second: SecondGuard::NONE,
         };
         let Some(best) = best else {
             draft.push(Key::Always, entry);
@@ -152,12 +123,20 @@ impl<'s> Builder<'s> {
         if keys.len() > 1 {
             entry.conjunction |= MAY_REPEAT;
         }
-        let guard = checks
+        let mut guards: Vec<Check<'s>> = checks
             .filter(usable)
-            .filter(|check| check.path != best.path)
-            .filter(|check| (1..=GUARD_ATOMS_MAX).contains(&check.atoms().len()))
-            .min_by(|one, other| cost(one).total_cmp(&cost(other)))
-            .filter(|_| keys.len() <= GUARDED_TESTS_MAX);
+            .filter(|check| check.path != best.path && !check.atoms().is_empty())
+            .collect();
+        guards.sort_by(|one, other| cost(one).total_cmp(&cost(other)));
+        let first = guards
+            .iter()
+            .position(|guard| guard.atoms().len() <= GUARD_ATOMS_MAX);
+        let guard = first
+            .filter(|_| keys.len() <= GUARDED_TESTS_MAX)
+            .map(|first| guards.remove(first));
+        if let (Some(_), Some(second)) = (guard, guards.first()) {
+            entry.second = SecondGuard::new(second.path, second.atoms());
+        }
         for key in keys {
             let Some(guard) = guard else {
                 draft.push(key, entry);
@@ -169,21 +148,6 @@ impl<'s> Builder<'s> {
                 draft.push(key.clone(), entry);
             }
         }
-    }
-
-    /// About how many conjunctions of the level an event finds when one is listed by this field.
-    fn cost(&self, check: &Check<'_>, counts: &Counts) -> f64 {
-        let all = f64::from(counts.paths.get(&check.path).copied().unwrap_or_default());
-        let of_atom = |atom: &Atom| f64::from(counts.atoms.get(atom).copied().unwrap_or_default());
-        let atoms = check.atoms();
-        if !atoms.is_empty() {
-            return atoms.iter().map(of_atom).sum();
-        }
-        let ops = check.ops();
-        if ops.is_empty() {
-            return all + 4.0;
-        }
-        ops.iter().map(|op| op_cost(op, all)).sum()
     }
 
     /// The keys that a check's tests are listed under.
@@ -239,16 +203,10 @@ impl<'s> Builder<'s> {
             Op::PrefixIgnoreCase(text) => TestKey::FoldedPrefix(folded(text)),
             Op::SuffixIgnoreCase(text) => TestKey::FoldedSuffix(folded(text)),
             Op::Cidr(block) => TestKey::Block(block.bits, block.first),
-            Op::Wildcard(wildcard) => {
-                let rarest = counts
-                    .grams
-                    .get(&path)
-                    .and_then(|grams| grams.rarest(wildcard));
-                match rarest {
-                    Some(gram) => TestKey::Gram(gram),
-                    None => return Key::Any(path),
-                }
-            }
+            Op::Wildcard(wildcard) => match counts.rarest_gram(path, wildcard) {
+                Some(gram) => TestKey::Gram(gram),
+                None => return Key::Any(path),
+            },
             Op::AllOf(tests) => {
                 let best = tests
                     .iter()
@@ -256,7 +214,7 @@ impl<'s> Builder<'s> {
                     .filter(
                         |test| !matches!(test, Op::Numeric(range) if range.as_point().is_some()),
                     )
-                    .min_by(|one, other| op_cost(one, 1e6).total_cmp(&op_cost(other, 1e6)));
+                    .min_by(|one, other| op_cost(one).total_cmp(&op_cost(other)));
                 return best.map_or(Key::Any(path), |test| {
                     self.key_of(path, test, counts, draft)
                 });
@@ -278,20 +236,27 @@ impl<'s> Builder<'s> {
         let mut starts = Vec::with_capacity(paths.len());
         for entries in draft.entries.chunk_by(|one, other| one.list == other.list) {
             let path = paths[entries[0].list as usize];
-            let start = match self.level_of_list(entries, path, used) {
+            let start = match self.level_of(entries, path, used, LIST_LENGTH_MAX) {
                 Some(level) => {
                     let start = self.lists.words.len();
                     self.lists.words.extend([IS_LEVEL, level]);
                     start
                 }
-                None => self.add_list(entries),
+                None => {
+                    let guarded = entries.partition_point(|entry| entry.guard_path != NO_GUARD);
+                    let unguarded = &entries[guarded..];
+                    match self.level_of(unguarded, path, used, UNGUARDED_MAX) {
+                        Some(level) => self.add_list(&entries[..guarded], Some(level)),
+                        None => self.add_list(entries, None),
+                    }
+                }
             };
             starts.push(start as u32);
         }
         starts
     }
 
-    fn add_list(&mut self, entries: &[Entry]) -> usize {
+    fn add_list(&mut self, entries: &[Entry], link: Option<u32>) -> usize {
         let words = &mut self.lists.words;
         let start = words.len();
         words.push(0);
@@ -302,6 +267,13 @@ impl<'s> Builder<'s> {
                 words.extend(group.iter().map(|entry| entry.guard));
             }
             words.extend(group.iter().map(|entry| entry.conjunction));
+            if group[0].guard_path != NO_GUARD {
+                words.extend(group.iter().flat_map(|entry| entry.second.words()));
+            }
+        }
+        if let Some(level) = link {
+            words[start] += 1;
+            words.extend([LINK, 1, level]);
         }
         start
     }
@@ -354,14 +326,15 @@ impl<'s> Builder<'s> {
         AtomLists::Dense(lists.into())
     }
 
-    /// A level for a long list, where most of its conjunctions have another field to go by.
-    fn level_of_list(
+    /// A level for the conjunctions of a list that are more than `length_max`, where most of its conjunctions have another field to go by.
+    fn level_of(
         &mut self,
         entries: &[Entry],
         path: LocalPath,
         used: &mut Vec<LocalPath>,
+        length_max: usize,
     ) -> Option<u32> {
-        if entries.len() <= LIST_LENGTH_MAX || path == NO_GUARD {
+        if entries.len() <= length_max || path == NO_GUARD {
             return None;
         }
         let mut conjunctions: Vec<u32> = entries
@@ -375,7 +348,7 @@ impl<'s> Builder<'s> {
             .iter()
             .filter(|one| self.has_other_field(**one, used))
             .count();
-        let is_worth_it = conjunctions.len() > LIST_LENGTH_MAX && others * 2 > conjunctions.len();
+        let is_worth_it = conjunctions.len() > length_max && others * 2 > conjunctions.len();
         let level = is_worth_it.then(|| self.level(&conjunctions, used));
         used.pop();
         level
@@ -384,33 +357,6 @@ impl<'s> Builder<'s> {
     fn has_other_field(&self, conjunction: u32, used: &[LocalPath]) -> bool {
         let (_, mut checks) = self.segment.conjunction(conjunction);
         checks.any(|check| check.is_for_value() && !used.contains(&check.path))
-    }
-}
-
-/// About how many of `all` conjunctions with a field a value finds through one test.
-fn op_cost(op: &Op, all: f64) -> f64 {
-    let by_length = |length: usize| 2.0 + all * 0.5f64.powi(length.min(30) as i32);
-    match op {
-        Op::Exact(_) => 1.0,
-        Op::IgnoreCase(_) => 1.5,
-        Op::Prefix(text)
-        | Op::Suffix(text)
-        | Op::PrefixIgnoreCase(text)
-        | Op::SuffixIgnoreCase(text) => by_length(text.len()),
-        Op::Wildcard(wildcard) => {
-            4.0 + by_length(wildcard.pieces().iter().map(|piece| piece.len()).sum())
-        }
-        Op::Cidr(block) => by_length(usize::from(block.bits) / 4),
-        Op::Numeric(range) => match (&range.lower, &range.upper) {
-            _ if range.as_point().is_some() => 1.0,
-            (Some(_), Some(_)) => 3.0 + all / 4.0,
-            _ => 3.0 + all / 2.0,
-        },
-        Op::AllOf(tests) => tests
-            .iter()
-            .map(|test| op_cost(test, all))
-            .fold(all, f64::min),
-        Op::AnythingBut(_) | Op::Exists(_) => 4.0 + all,
     }
 }
 
@@ -426,81 +372,4 @@ fn folded(text: &str) -> Box<[u8]> {
     let mut key = Vec::with_capacity(text.len());
     fold::key(text.as_bytes(), &mut key);
     key.into()
-}
-
-fn reversed(text: &[u8]) -> Vec<u8> {
-    text.iter().rev().copied().collect()
-}
-
-/// The tests of a path in the making.
-#[derive(Default)]
-struct PathDraft {
-    any: Option<u32>,
-    has_atoms: bool,
-    prefixes: Vec<(Vec<u8>, u32)>,
-    suffixes: Vec<(Vec<u8>, u32)>,
-    whole: FxHashMap<Box<[u8]>, u32>,
-    folded_prefixes: Vec<(Vec<u8>, u32)>,
-    folded_suffixes: Vec<(Vec<u8>, u32)>,
-    grams: Vec<(u64, u32)>,
-    blocks: Option<Blocks>,
-    ranges: Vec<(u32, u32)>,
-}
-
-impl PathDraft {
-    fn add(&mut self, test: &TestKey<'_>, list: u32) {
-        match test {
-            TestKey::Prefix(text) => self.prefixes.push((text.as_bytes().into(), list)),
-            TestKey::Suffix(text) => self.suffixes.push((reversed(text.as_bytes()), list)),
-            TestKey::Folded(text) => {
-                self.whole.insert(text.clone(), list);
-            }
-            TestKey::FoldedPrefix(text) => self.folded_prefixes.push((text.to_vec(), list)),
-            TestKey::FoldedSuffix(text) => self.folded_suffixes.push((reversed(text), list)),
-            TestKey::Gram(gram) => self.grams.push((*gram, list)),
-            TestKey::Block(bits, first) => {
-                let block = Cidr {
-                    first: *first,
-                    bits: *bits,
-                };
-                self.blocks.get_or_insert_default().add(&block, list);
-            }
-            TestKey::Range(place) => self.ranges.push((*place, list)),
-        }
-    }
-
-    fn finish(self, path: LocalPath, ranges: &[&Range]) -> PathTests {
-        let affixes = |pairs: Vec<_>| (!pairs.is_empty()).then(|| Affixes::build(pairs));
-        let folded = Folded {
-            whole: self.whole,
-            prefixes: affixes(self.folded_prefixes),
-            suffixes: affixes(self.folded_suffixes),
-        };
-        let has_folded =
-            !folded.whole.is_empty() || folded.prefixes.is_some() || folded.suffixes.is_some();
-        let texts = TextTests {
-            prefixes: affixes(self.prefixes),
-            suffixes: affixes(self.suffixes),
-            folded: has_folded.then_some(folded),
-            grams: (!self.grams.is_empty()).then(|| Grams::build(&self.grams)),
-            blocks: self.blocks,
-        };
-        let has_texts = texts.prefixes.is_some()
-            || texts.suffixes.is_some()
-            || texts.folded.is_some()
-            || texts.grams.is_some()
-            || texts.blocks.is_some();
-        let members: Vec<(Range, u32)> = self
-            .ranges
-            .into_iter()
-            .map(|(place, list)| (ranges[place as usize].clone(), list))
-            .collect();
-        PathTests {
-            path,
-            any: self.any.unwrap_or(NO_LIST),
-            has_atoms: self.has_atoms,
-            texts: has_texts.then(|| texts.into()),
-            ranges: (!members.is_empty()).then(|| Ranges::build(members)),
-        }
-    }
 }

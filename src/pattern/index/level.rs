@@ -19,6 +19,9 @@ pub(crate) const NO_LIST: u32 = u32::MAX;
 /// The path of a group of a list whose conjunctions have no guard.
 pub(crate) const NO_GUARD: LocalPath = u32::MAX;
 
+/// The path of a group that is not of conjunctions but of one level to go through as well.
+pub(crate) const LINK: LocalPath = u32::MAX - 1;
+
 /// Marks a list that is a level.
 pub(super) const IS_LEVEL: u32 = u32::MAX;
 
@@ -27,8 +30,8 @@ pub(super) const IS_LEVEL: u32 = u32::MAX;
 ///
 /// A list is the number of its groups and then the groups; or [`IS_LEVEL`] and a level. A group is a
 /// path, the number of its conjunctions, for each the atom that one of its other fields asks for at
-/// that path (its guard), and then the conjunctions. A group without guard has the path
-/// [`NO_GUARD`] and no atoms.
+/// that path (its guard), then the conjunctions, then for each a [`SecondGuard`]. A group without
+/// guard has the path [`NO_GUARD`] and neither atoms nor second guards.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     pub(super) words: Vec<u32>,
@@ -55,6 +58,51 @@ pub(crate) struct Group<'l> {
     /// As many as conjunctions, in order; none without guard.
     pub(crate) guards: &'l [Atom],
     pub(crate) conjunctions: &'l [u32],
+    seconds: &'l [u32],
+}
+
+/// A further filter of a guarded conjunction: the path of another of its fields, and a bit for each
+/// atom that the field asks for, by the lowest bits of its number. It lets some pass that the field
+/// does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SecondGuard {
+    /// [`NO_GUARD`] when there is none.
+    pub(crate) path: LocalPath,
+    mask: u32,
+}
+
+impl SecondGuard {
+    pub(super) const NONE: Self = Self {
+        path: NO_GUARD,
+        mask: 0,
+    };
+
+    pub(super) fn new(path: LocalPath, atoms: &[Atom]) -> Self {
+        let mask = atoms.iter().fold(0, |mask, atom| mask | 1 << (atom % 32));
+        Self { path, mask }
+    }
+
+    pub(super) fn words(self) -> [u32; 2] {
+        [self.path, self.mask]
+    }
+
+    /// False when the field certainly does not ask for the atom.
+    pub(crate) fn may_be(self, atom: Atom) -> bool {
+        self.mask >> (atom % 32) & 1 == 1
+    }
+}
+
+impl Group<'_> {
+    /// The second guard of the conjunction at a place.
+    pub(crate) fn second(&self, place: usize) -> SecondGuard {
+        match self.seconds.get(place * 2..place * 2 + 2) {
+            Some([path, mask]) => SecondGuard {
+                path: *path,
+                mask: *mask,
+            },
+            _ => SecondGuard::NONE,
+        }
+    }
 }
 
 impl<'l> Iterator for Groups<'l> {
@@ -67,14 +115,16 @@ impl<'l> Iterator for Groups<'l> {
         self.left -= 1;
         let (head, rest) = self.words.split_first_chunk::<2>()?;
         let [path, length] = *head;
-        let guards = if path == NO_GUARD { 0 } else { length as usize };
+        let guards = if path >= LINK { 0 } else { length as usize };
         let (guards, rest) = rest.split_at_checked(guards)?;
         let (conjunctions, rest) = rest.split_at_checked(length as usize)?;
+        let (seconds, rest) = rest.split_at_checked(guards.len() * 2)?;
         self.words = rest;
         Some(Group {
             path,
             guards,
             conjunctions,
+            seconds,
         })
     }
 }

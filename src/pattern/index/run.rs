@@ -1,9 +1,12 @@
 //! Matching one event against one segment: candidates from the levels, then their checks.
 
 use super::RuleId;
-use super::arrays::{Sweep, TwoRoutes};
+use super::arrays::TwoRoutes;
 use super::atoms::{Atom, NO_ATOM};
-use super::level::{Folded, Group, Level, Listed, NO_GUARD, NO_LIST, PathTests, TextTests};
+use super::buffers::{Budget, Buffers, PathAtom, UNKNOWN};
+use super::level::{
+    Folded, Group, LINK, Level, Listed, NO_GUARD, NO_LIST, PathTests, SecondGuard, TextTests,
+};
 use super::segment::{Ask, Check, Checks, LocalPath, MAY_REPEAT, Segment, Slot, Test};
 use crate::pattern::combine::{self, Entry, Needs};
 use crate::pattern::fold;
@@ -14,53 +17,12 @@ use crate::pattern::op::Value;
 use crate::pattern::op::cidr;
 use crate::pattern::paths::Paths;
 
-/// Memory that is used again from event to event.
-#[derive(Debug, Default)]
-pub(crate) struct Buffers {
-    /// The atom of the only value at each local path, once it was looked up.
-    path_atoms: Vec<PathAtom>,
-    /// The atom of each leaf, once it was looked up.
-    leaf_atoms: Vec<Atom>,
-    /// Lists to go through.
-    lists: Vec<u32>,
-    /// Conjunctions to check.
-    candidates: Vec<u32>,
-    /// True when a conjunction may be among the candidates twice.
-    repeats: bool,
-    run: u32,
-    folded: Vec<u8>,
-    reversed: Vec<u8>,
-    sweep: Sweep,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct PathAtom {
-    run: u32,
-    atom: Atom,
-}
-
-/// A leaf whose atom was not looked up yet.
-const UNKNOWN: Atom = u32::MAX - 1;
 /// A path with several values.
 const SEVERAL: Atom = u32::MAX - 2;
+/// Values at the path of a guard that are looked for one by one, at most.
+const GUARD_VALUES_MAX: usize = 8;
 /// Guards of a group that are gone through one by one; more are searched.
 const GUARDS_SCANNED_MAX: usize = 16;
-
-/// Work that may still be done for the event.
-#[derive(Debug)]
-pub(crate) struct Budget {
-    pub(crate) left: u64,
-    pub(crate) work_max: u64,
-}
-
-impl Budget {
-    pub(crate) fn spend(&mut self, steps: u64) -> Result<(), LimitReached> {
-        self.left = self.left.checked_sub(steps).ok_or(LimitReached::Work {
-            work_max: self.work_max,
-        })?;
-        Ok(())
-    }
-}
 
 /// One event and one segment.
 pub(crate) struct Run<'r> {
@@ -78,7 +40,8 @@ pub(crate) struct Run<'r> {
 impl Run<'_> {
     /// Adds the rules that match to `matched`, some perhaps twice.
     pub(crate) fn run(&mut self) -> Result<(), LimitReached> {
-        self.begin();
+        self.buffers
+            .begin(self.segment.paths.len(), self.leaves.leaves.len());
         let segment = self.segment;
         let Some(level) = segment.levels.first() else {
             return Ok(());
@@ -95,25 +58,6 @@ impl Run<'_> {
         }
         self.go_through_lists()?;
         self.check_candidates()
-    }
-
-    fn begin(&mut self) {
-        let buffers = &mut *self.buffers;
-        buffers.run = buffers.run.wrapping_add(1);
-        if buffers.run == 0 {
-            buffers.run = 1;
-            buffers.path_atoms.fill(PathAtom::default());
-        }
-        if buffers.path_atoms.len() < self.segment.paths.len() {
-            buffers
-                .path_atoms
-                .resize(self.segment.paths.len(), PathAtom::default());
-        }
-        buffers.lists.clear();
-        buffers.candidates.clear();
-        buffers.repeats = false;
-        buffers.leaf_atoms.clear();
-        buffers.leaf_atoms.resize(self.leaves.leaves.len(), UNKNOWN);
     }
 
     /// Marks a list to be gone through.
@@ -241,38 +185,79 @@ impl Run<'_> {
 
     /// Takes the conjunctions of a group whose guard holds as candidates.
     fn group(&mut self, group: &Group<'_>) {
+        if group.path == LINK {
+            for level in group.conjunctions {
+                self.level(*level);
+            }
+            return;
+        }
         let atom = if group.path == NO_GUARD {
             SEVERAL
         } else {
             self.path_atom(group.path)
         };
-        let buffers = &mut *self.buffers;
-        if atom == SEVERAL {
-            buffers.repeats |= group.path != NO_GUARD;
+        match atom {
+            SEVERAL => self.group_of_several(group),
+            NO_ATOM => {}
+            _ => self.guarded(group, atom),
+        }
+    }
+
+    /// Takes what is guarded by any of a few values; with many values everything, unguarded.
+    fn group_of_several(&mut self, group: &Group<'_>) {
+        let mut next = None;
+        if group.path != NO_GUARD {
+            self.buffers.repeats = true;
+            next = self.leaves.last_at(self.segment.paths[group.path as usize]);
+        }
+        let few = std::iter::successors(next, |place| self.leaves.earlier(*place));
+        if group.path == NO_GUARD || few.take(GUARD_VALUES_MAX + 1).count() > GUARD_VALUES_MAX {
             for conjunction in group.conjunctions {
-                buffers.repeats |= conjunction & MAY_REPEAT != 0;
-                buffers.candidates.push(conjunction & !MAY_REPEAT);
+                self.take(*conjunction);
             }
             return;
         }
-        if atom == NO_ATOM {
-            return;
+        while let Some(place) = next {
+            let atom = self.leaf_atom(group.path, place);
+            if atom != NO_ATOM {
+                self.guarded(group, atom);
+            }
+            next = self.leaves.earlier(place);
         }
+    }
+
+    /// Takes the conjunctions that an atom guards.
+    #[inline]
+    fn guarded(&mut self, group: &Group<'_>, atom: Atom) {
         let first = if group.guards.len() > GUARDS_SCANNED_MAX {
             group.guards.partition_point(|guard| *guard < atom)
         } else {
-            group
-                .guards
-                .iter()
-                .take_while(|guard| **guard < atom)
-                .count()
+            let smaller = group.guards.iter().take_while(|guard| **guard < atom);
+            smaller.count()
         };
-        let guards = group.guards[first..]
-            .iter()
-            .zip(&group.conjunctions[first..]);
-        for (_, conjunction) in guards.take_while(|(guard, _)| **guard == atom) {
-            buffers.repeats |= conjunction & MAY_REPEAT != 0;
-            buffers.candidates.push(conjunction & !MAY_REPEAT);
+        for (place, guard) in group.guards.iter().enumerate().skip(first) {
+            if *guard != atom {
+                break;
+            }
+            let second = group.second(place);
+            if second.path == NO_GUARD || self.may_pass(second) {
+                self.take(group.conjunctions[place]);
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, conjunction: u32) {
+        self.buffers.repeats |= conjunction & MAY_REPEAT != 0;
+        self.buffers.candidates.push(conjunction & !MAY_REPEAT);
+    }
+
+    #[inline]
+    fn may_pass(&mut self, guard: SecondGuard) -> bool {
+        match self.path_atom(guard.path) {
+            SEVERAL => true,
+            NO_ATOM => false,
+            atom => guard.may_be(atom),
         }
     }
 
