@@ -120,7 +120,7 @@ fn a_changed_catalog_matches_like_one_compiled_afresh() {
         format!(
             "kind: Rule\nname: r{at:04}\npattern: {{type: [t{}]}}\ntargets: [t]\nenabled: {}\n---\n",
             (at + round) % 7,
-            (at * 31 + round) % 5 != 0,
+            !(at * 31 + round).is_multiple_of(5),
         )
     };
     let target = "kind: Target\nname: t\ntype: pull\n";
