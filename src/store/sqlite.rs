@@ -33,8 +33,9 @@ use writer::{Settings, State, Writer};
 const READERS: u32 = 4;
 /// How long a connection waits for another one's lock.
 const BUSY: Duration = Duration::from_secs(5);
-/// Page cache of the write connection, in KiB.
-const CACHE_KIB: i64 = 128 * 1024;
+/// Page cache of the write connection, in KiB. Larger is slower: splitting the identity table makes
+/// SQLite walk the cache's whole hash table at each commit; what falls out is in the system's cache.
+const CACHE_KIB: i64 = 16 * 1024;
 
 /// How the store is opened.
 #[derive(Clone)]
