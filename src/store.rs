@@ -282,6 +282,17 @@ pub enum LeaseEnd {
     },
 }
 
+/// What became of leases that had run out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// Back in the queue, due now.
+    pub returned: u64,
+    /// Dead letters, because they failed too often.
+    pub buried: u64,
+    /// When the next lease expires.
+    pub next: Option<Millis>,
+}
+
 /// Counts of one lane, kept without counting rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -397,14 +408,13 @@ pub trait Store: Send + Sync + 'static {
         end: LeaseEnd,
         now: Millis,
     ) -> Result<Vec<bool>, Error>;
-    /// Returns expired leases to the queue, or dead-letters those with `failures_max` failures;
-    /// says how many it returned and when the next one expires.
+    /// Returns expired leases to the queue, or dead-letters those with `failures_max` failures.
     async fn expire_leases(
         &self,
         lane: LaneId,
         now: Millis,
         failures_max: u32,
-    ) -> Result<(u64, Option<Millis>), Error>;
+    ) -> Result<Expired, Error>;
 
     /// Dead letters by id.
     async fn dead_letters(&self, filter: DeadFilter) -> Result<Vec<DeadLetter>, Error>;

@@ -177,7 +177,10 @@ impl Document {
         let document = match kind {
             Some(Kind::Schema) => Self::read_schema(&stored.name, stored.version, unread)?,
             Some(Kind::SchemaNumber) => {
-                let number = stored.text.parse().unwrap_or(0);
+                let number = stored.text.parse().map_err(|_| {
+                    let fault = Fault::new(Position::START, "this is no version number");
+                    one("invalid-number", &file, fault)
+                })?;
                 Self::last_number(&stored.name, number, stored.updated_at)
             }
             _ => {

@@ -11,7 +11,9 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 
 use crate::clock::{Clock, Millis};
-use crate::store::{self, Counts, End, LaneId, LaneState, Origin, Pending, Seq, Settlement, Store};
+use crate::store::{
+    self, Counts, End, Expired, LaneId, LaneState, Origin, Pending, Seq, Settlement, Store,
+};
 
 /// Deliveries read ahead into memory for each lane.
 const WINDOW: u32 = 512;
@@ -277,8 +279,8 @@ impl Lane {
         }
     }
 
-    /// Returns expired leases to the queue; says how many.
-    pub(super) async fn expire(&self, failures_max: u32) -> Result<u64, store::Error> {
+    /// Returns expired leases to the queue; says what became of how many.
+    pub(super) async fn expire(&self, failures_max: u32) -> Result<Expired, store::Error> {
         let now = self.clock.now();
         let is_time = self
             .state
@@ -286,17 +288,17 @@ impl Lane {
             .next_expiry
             .is_some_and(|expiry| expiry <= now);
         if !is_time {
-            return Ok(0);
+            return Ok(Expired::default());
         }
-        let (expired, next) = self.store.expire_leases(self.id, now, failures_max).await?;
+        let expired = self.store.expire_leases(self.id, now, failures_max).await?;
         {
             let mut state = self.state.lock();
-            state.next_expiry = next;
-            if expired > 0 {
+            state.next_expiry = expired.next;
+            if expired.returned > 0 {
                 earliest(&mut state.next_due, now);
             }
         }
-        if expired > 0 {
+        if expired.returned > 0 {
             self.ring.notify_one();
         }
         Ok(expired)

@@ -177,32 +177,14 @@ impl Puller {
             tokens.iter().map(|token| parse_token(token)).collect();
         let named = parsed.iter().flatten().copied().collect();
         let now = self.context.clock.now();
-        let (due, until, rejected, acknowledged) = match &end {
-            LeaseEnd::Acknowledge => (None, None, None, true),
-            LeaseEnd::Release { due } => (Some(*due), None, None, false),
-            LeaseEnd::Renew { until } => (None, Some(*until), None, false),
-            LeaseEnd::Reject { reason, .. } => (None, None, Some(reason.clone()), false),
-        };
         let ended = self
             .context
             .store
-            .end_leases(self.lane.id, named, end, now)
+            .end_leases(self.lane.id, named, end.clone(), now)
             .await?;
         let count = ended.iter().filter(|ended| **ended).count() as u64;
-        let name = self.target.name.as_str();
         if count > 0 {
-            if let Some(due) = due {
-                self.lane.expect_due(due);
-            }
-            if let Some(until) = until {
-                self.lane.expect_expiry(until);
-            }
-            if let Some(reason) = rejected {
-                (0..count).for_each(|_| self.context.metrics.dead_lettered(name, &reason));
-            }
-            if acknowledged {
-                self.context.metrics.delivered(name, count);
-            }
+            self.note_settled(&end, count);
         }
         let mut ended = ended.into_iter();
         Ok(parsed
@@ -211,16 +193,34 @@ impl Puller {
             .collect())
     }
 
+    fn note_settled(&self, end: &LeaseEnd, count: u64) {
+        let name = self.target.name.as_str();
+        match end {
+            LeaseEnd::Acknowledge => self.context.metrics.delivered(name, count),
+            LeaseEnd::Release { due } => self.lane.expect_due(*due),
+            LeaseEnd::Renew { until } => self.lane.expect_expiry(*until),
+            LeaseEnd::Reject { reason, .. } => self.note_dead(reason, count),
+        }
+    }
+
+    fn note_dead(&self, reason: &str, count: u64) {
+        let name = self.target.name.as_str();
+        (0..count).for_each(|_| self.context.metrics.dead_lettered(name, reason));
+    }
+
     /// Keeps the lane's times until told to stop: returns expired leases, rings when delayed
     /// deliveries become due.
     pub async fn keep_time(self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             match self.lane.expire(self.target.retry.max_attempts).await {
-                Ok(0) => {}
-                Ok(expired) => self
-                    .context
-                    .metrics
-                    .lease_expired(self.target.name.as_str(), expired),
+                Ok(expired) => {
+                    let count = expired.returned + expired.buried;
+                    if count > 0 {
+                        let name = self.target.name.as_str();
+                        self.context.metrics.lease_expired(name, count);
+                        self.note_dead(Reason::Exhausted.name(), expired.buried);
+                    }
+                }
                 Err(error) => {
                     tracing::warn!(target = %self.target.name, %error, "leases could not be expired; tried again");
                     let again = self.context.clock.now() + 1_000;

@@ -1,7 +1,7 @@
 //! Claim check: large data goes to the blob store before its event is committed.
 
 use super::{Candidate, Error, Ingest};
-use crate::event::{Data, Event};
+use crate::event::Data;
 use crate::store::{Accept, Claim};
 
 impl Ingest {
@@ -21,15 +21,10 @@ impl Ingest {
         let data = accept.event.data_bytes().clone();
         let bytes = data.len() as u64;
         self.blobs.put(&key, data).await?;
-        let (attributes, _) = accept.event.clone().into_parts();
-        accept.event = without_data(attributes);
+        accept.event = accept.event.clone().with_data(Data::Absent);
         accept.claim = Some(Claim { key, bytes });
         Ok(())
     }
-}
-
-fn without_data(attributes: Vec<crate::event::Attribute>) -> Event {
-    Event::new(attributes, Data::Absent).expect("the attributes are those of a valid event")
 }
 
 /// Identity and content make the key, so that a repeated publish writes the same blob again and a

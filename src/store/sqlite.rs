@@ -21,9 +21,9 @@ use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
 use super::{
-    Accept, Accepted, Change, Commit, Counts, DeadFilter, DeadLetter, Digest, Due, Error, Found,
-    Key, LaneId, LaneState, Lease, LeaseEnd, Members, Pending, Secret, Seq, Settlement, Store,
-    StoredDocument, StoredEvent, Unmatched,
+    Accept, Accepted, Change, Commit, Counts, DeadFilter, DeadLetter, Digest, Due, Error, Expired,
+    Found, Key, LaneId, LaneState, Lease, LeaseEnd, Members, Pending, Secret, Seq, Settlement,
+    Store, StoredDocument, StoredEvent, Unmatched,
 };
 use crate::clock::Millis;
 use counts::Counters;
@@ -131,6 +131,12 @@ fn database<E: std::error::Error + Send + Sync + 'static>(error: E) -> Error {
     Error::Database(Box::new(error))
 }
 
+/// A value as the JSON text that a column keeps.
+fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
 #[async_trait]
 impl Store for Sqlite {
     async fn documents(&self) -> Result<Vec<StoredDocument>, Error> {
@@ -235,7 +241,7 @@ impl Store for Sqlite {
         lane: LaneId,
         now: Millis,
         failures_max: u32,
-    ) -> Result<(u64, Option<Millis>), Error> {
+    ) -> Result<Expired, Error> {
         self.writer
             .run(move |transaction| lease::expire_leases(transaction, lane, now, failures_max))
             .await

@@ -470,6 +470,12 @@ async fn a_delivery_whose_leases_keep_running_out_is_a_dead_letter() {
             .all(|attempt| attempt["outcome"] == "lease_expired"),
         "{dead}"
     );
+    let counted = r#"dak_deliveries_dead_lettered_total{target="audit",reason="exhausted"}"#;
+    until(
+        async || gateway.metric(counted).await,
+        |count| *count == 1.0,
+    )
+    .await;
     assert_eq!(gateway.receive("audit", 1).await, Vec::<Value>::new());
 }
 

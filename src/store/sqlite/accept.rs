@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use rusqlite::types::ValueRef;
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{OptionalExtension, params};
 
 use super::counts;
@@ -71,7 +71,7 @@ fn accept_one(transaction: &mut Transaction<'_>, event: Accept) -> rusqlite::Res
     transaction.state.next_seq += 1;
     transaction.state.events += 1;
     let bus = transaction.bus(&event.bus)?;
-    let facts = serde_json::to_string(&*event.facts).unwrap_or_default();
+    let facts = super::to_json(&*event.facts)?;
     transaction
         .connection
         .prepare_cached(
@@ -133,9 +133,15 @@ fn met(transaction: &Transaction<'_>, event: &Accept) -> rusqlite::Result<Option
             if content != event.content {
                 return Ok(Accepted::Conflict { seq });
             }
-            let facts: String = row.get(1)?;
-            let facts = Arc::new(serde_json::from_str(&facts).unwrap_or_default());
-            Ok(Accepted::Duplicate { seq, facts })
+            let text: String = row.get(1)?;
+            // Better no answer than another one than the first publish got.
+            let facts = serde_json::from_str(&text).map_err(|error| {
+                rusqlite::Error::FromSqlConversionFailure(1, Type::Text, Box::new(error))
+            })?;
+            Ok(Accepted::Duplicate {
+                seq,
+                facts: Arc::new(facts),
+            })
         })
         .optional()
 }

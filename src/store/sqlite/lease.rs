@@ -6,7 +6,9 @@ use super::counts::Delta;
 use super::writer::Transaction;
 use super::{dead, queue};
 use crate::clock::Millis;
-use crate::store::{Attempt, Counts, LaneId, Lease, LeaseEnd, Origin, Pending, Secret, Seq};
+use crate::store::{
+    Attempt, Counts, Expired, LaneId, Lease, LeaseEnd, Origin, Pending, Secret, Seq,
+};
 
 /// Expired leases returned in one transaction.
 const EXPIRED_MAX: u32 = 1_000;
@@ -119,7 +121,7 @@ pub(super) fn expire_leases(
     lane: LaneId,
     now: Millis,
     failures_max: u32,
-) -> rusqlite::Result<(u64, Option<Millis>)> {
+) -> rusqlite::Result<Expired> {
     let expired: Vec<(Seq, u32, u32, Millis, Millis)> = transaction
         .connection
         .prepare_cached(
@@ -136,6 +138,7 @@ pub(super) fn expire_leases(
             ))
         })?
         .collect::<rusqlite::Result<_>>()?;
+    let mut ended = Expired::default();
     for (seq, failures, receives, until, since) in &expired {
         transaction
             .connection
@@ -164,15 +167,17 @@ pub(super) fn expire_leases(
                 at: now,
             };
             dead::bury(transaction, lane, pending, &death)?;
+            ended.buried += 1;
         } else {
             queue::delay(transaction, lane, now, pending)?;
+            ended.returned += 1;
         }
     }
-    let next = transaction
+    ended.next = transaction
         .connection
         .prepare_cached("SELECT MIN(until) FROM lease WHERE lane = ?1")?
         .query_row([lane], |row| row.get(0))?;
-    Ok((expired.len() as u64, next))
+    Ok(ended)
 }
 
 fn leased(by: i64) -> Delta {

@@ -265,7 +265,7 @@ pub(super) fn write_attempt(
     seq: Seq,
     attempt: &Attempt,
 ) -> rusqlite::Result<()> {
-    let record = serde_json::to_string(attempt).unwrap_or_default();
+    let record = super::to_json(attempt)?;
     transaction
         .connection
         .prepare_cached(

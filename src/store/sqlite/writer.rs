@@ -221,7 +221,7 @@ impl Committer {
                 if let Err(rollback) = self.connection.execute_batch("ROLLBACK") {
                     tracing::debug!(%rollback, "nothing to roll back");
                 }
-                self.state.forget_names(&self.connection);
+                self.state.reread(&self.connection);
                 Err(error)
             }
         }
@@ -258,13 +258,17 @@ impl State {
         })
     }
 
-    fn forget_names(&mut self, connection: &Connection) {
+    /// Reads again what the failed transaction may have changed here and not in the database.
+    fn reread(&mut self, connection: &Connection) {
         // When even reading fails, the next transaction fails too and comes back here.
         if let Ok(buses) = names(connection, "SELECT name, bus FROM bus") {
             self.buses = buses;
         }
         if let Ok(lanes) = names(connection, "SELECT target, lane FROM lane") {
             self.lanes = lanes;
+        }
+        if let Ok(unmatched) = UnmatchedGroups::load(connection) {
+            self.unmatched = unmatched;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Leases of pull consumers.
 
 use dak::clock::Millis;
-use dak::store::{End, LaneId, LeaseEnd, Origin, Pending, Secret, Seq};
+use dak::store::{End, Expired, LaneId, LeaseEnd, Origin, Pending, Secret, Seq};
 
 use super::{Database, NOW, all_dead, counts, delayed, filled, lease, ready, secret, settlement};
 
@@ -134,8 +134,13 @@ pub(super) async fn expired_leases_return_until_they_have_failed_too_often(
     ];
     store.lease(lane, leases).await.expect("leased");
     let expire = async |now: Millis| store.expire_leases(lane, now, 2).await.expect("answered");
-    assert_eq!(expire(NOW + 99).await, (0, Some(NOW + 100)));
-    assert_eq!(expire(NOW + 100).await, (1, Some(NOW + 200)));
+    let became = |returned, buried, next| Expired {
+        returned,
+        buried,
+        next,
+    };
+    assert_eq!(expire(NOW + 99).await, became(0, 0, Some(NOW + 100)));
+    assert_eq!(expire(NOW + 100).await, became(1, 0, Some(NOW + 200)));
     assert_eq!(store.counts(lane), counts(0, 1, 1, 0));
     let back = delayed(&*store, lane).await[0];
     assert_eq!((back.seq, back.failures, back.receives), (1, 1, 1));
@@ -144,11 +149,8 @@ pub(super) async fn expired_leases_return_until_they_have_failed_too_often(
         .lease(lane, vec![lease(back, 8, NOW + 150)])
         .await
         .expect("leased");
-    let (_, next) = expire(NOW + 150).await;
-    assert_eq!(
-        (store.counts(lane), next),
-        (counts(0, 0, 1, 1), Some(NOW + 200))
-    );
+    assert_eq!(expire(NOW + 150).await, became(0, 1, Some(NOW + 200)));
+    assert_eq!(store.counts(lane), counts(0, 0, 1, 1));
     let dead = store
         .dead_letters(all_dead())
         .await
@@ -167,5 +169,5 @@ pub(super) async fn expired_leases_return_until_they_have_failed_too_often(
         ended,
         [(NOW + 100, "lease_expired"), (NOW + 150, "lease_expired")]
     );
-    assert_eq!(expire(NOW + 200).await, (1, None));
+    assert_eq!(expire(NOW + 200).await, became(1, 0, None));
 }
